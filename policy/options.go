@@ -21,6 +21,7 @@ type Switches struct {
 	NoPause        bool     // nobody may pause permd
 	NoLock         bool     // nor lock it
 	RefuseDeclared bool     // what clients declare of tools does not count
+	NoArguments    bool     // no arguments of past calls are kept
 	Shadow         Shadow   // rules to try; they change what no rule means
 }
 

@@ -178,6 +178,9 @@ func (s *Store) Forbidden() (pause, lock bool) {
 	return w.NoPause, w.NoLock
 }
 
+// KeepsArguments reports whether arguments of past calls may be kept.
+func (s *Store) KeepsArguments() bool { return !s.state.Load().switches.NoArguments }
+
 // refreshBase compiles the embedded layer, and again if the disabled rules or
 // the profile change.
 func (s *Store) refreshBase(ctx context.Context, prev *layerState, sw Switches) *layerState {

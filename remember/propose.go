@@ -10,6 +10,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/remember/facts"
 )
 
 var _ decisions.Proposer = (*Store)(nil)
@@ -64,7 +65,7 @@ var _ decisions.Refuser = (*Store)(nil)
 
 // WhyNot returns why no allow of an effect can be remembered.
 func (s *Store) WhyNot(q *decisions.MemoryQuery) error {
-	if err := checkKnown(q, decisions.Allow); err != nil {
+	if err := facts.CheckKnown(q, decisions.Allow); err != nil {
 		return err
 	}
 	if textOfPermd(q.Effect) {
@@ -109,7 +110,7 @@ func (s *Store) matches(e *entry, q *decisions.MemoryQuery, now int64) bool {
 // wider returns the lines that cover more than the effect. Lines with masked
 // parts are excluded: a person must be able to read what is matched.
 func wider(q *decisions.MemoryQuery, scope ScopeKind) []pattern.Wider {
-	if q.Effect.Run != nil && scriptOf(q) != nil && q.Effect.Run.Script != nil {
+	if q.Effect.Run != nil && facts.ScriptOf(q) != nil && q.Effect.Run.Script != nil {
 		return nil
 	}
 	ctx := pattern.Context{Project: q.Project}

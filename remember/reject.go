@@ -14,6 +14,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/remember/facts"
 	"github.com/permd/permd/remember/labels"
 )
 
@@ -75,9 +76,9 @@ const (
 func (k *hashKey) sum(domain string, uid uint32, fields ...string) digest {
 	var buf [1024]byte
 	b := append(buf[:0], k[:]...)
-	b = binary.BigEndian.AppendUint32(appendText(b, domain), uid)
+	b = binary.BigEndian.AppendUint32(facts.AppendText(b, domain), uid)
 	for _, f := range fields {
-		b = appendText(b, f)
+		b = facts.AppendText(b, f)
 	}
 	return sha256.Sum256(b)
 }
@@ -221,7 +222,7 @@ func isOpenEnded(e *effects.Effect) bool {
 // its text.
 func (k *hashKey) partOf(q *decisions.MemoryQuery, scope ScopeKind) *rejectPart {
 	e := q.Effect
-	if checkKnown(q, decisions.Deny) != nil || isOpenEnded(e) {
+	if facts.CheckKnown(q, decisions.Deny) != nil || isOpenEnded(e) {
 		return nil
 	}
 	ctx := pattern.Context{Project: q.Project}

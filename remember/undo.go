@@ -33,8 +33,8 @@ var ErrNotUndone = errors.New("cannot be taken back")
 type Undone struct {
 	ID     string         // of the undo, "" for a preview
 	Change history.Change // that was taken back
-	// Ended were in force since the change, Restored are in force again. NotRestored are not,
-	// which is only so where the change ended several choices and began none.
+	// Ended were in force since the change, Restored are in force again. NotRestored are not:
+	// their time has passed, or the change ended several choices and began none.
 	Ended, Restored, NotRestored []PastChoice
 }
 
@@ -228,7 +228,7 @@ func (s *Store) planUndo(c *history.Change, all []history.Change) (*undoPlan, er
 			return nil, refuse("a later change has ended the choice %s: take that back first (permd remember undo %s)", id, by.ID)
 		}
 	}
-	why := ""
+	why, lost := "", false
 	for _, id := range c.Ended {
 		e, err := s.endedEntry(id)
 		if err == nil && s.equalChoice(e, p.restore, p.end...) != nil {
@@ -244,15 +244,17 @@ func (s *Store) planUndo(c *history.Change, all []history.Change) (*undoPlan, er
 		case errors.Is(err, errRead):
 			return nil, err
 		}
-		lost := PastChoice{Choice: Choice{ID: id}, Ended: true, Why: err.Error()}
+		past := PastChoice{Choice: Choice{ID: id}, Ended: true, Why: err.Error()}
 		if e != nil {
-			lost.Choice = e.snapshot()
+			past.Choice = e.snapshot()
 		}
-		why = fmt.Sprintf("the choice %s cannot be in force again: %v", id, err)
-		p.notRestored = append(p.notRestored, lost)
+		if !lost { // what has passed would be over without the change, too
+			why, lost = fmt.Sprintf("the choice %s cannot be in force again: %v", id, err), !errors.Is(err, errPassed)
+		}
+		p.notRestored = append(p.notRestored, past)
 	}
 	switch {
-	case why != "" && (len(c.Began) > 0 || len(p.restore) == 0):
+	case lost && len(c.Began) > 0, why != "" && len(p.end)+len(p.restore) == 0:
 		return nil, refuse("%s", why)
 	case len(p.end)+len(p.restore) == 0:
 		return nil, refuse("nothing of it is in force any more")
@@ -260,8 +262,11 @@ func (s *Store) planUndo(c *history.Change, all []history.Change) (*undoPlan, er
 	return &p, nil
 }
 
-// errRead means that a choice could not be read now.
-var errRead = errors.New("reading a choice that has ended")
+// Why a choice is not in force again: its time limit is over, or it could not be read now.
+var (
+	errPassed = errors.New("its time has passed")
+	errRead   = errors.New("reading a choice that has ended")
+)
 
 // endedEntry returns a choice that a person has ended as it would be in force again, or why it
 // cannot be, with the choice where that is known.
@@ -293,7 +298,7 @@ func (s *Store) endedEntry(id string) (*entry, error) {
 	}
 	switch off := s.state.Load().off; {
 	case s.expired(e):
-		return e, errors.New("its time has passed")
+		return e, errPassed
 	case e.line != nil && erasedLabel(c.Label), c.Scope.Key == erase.Erased, c.Pins.erased():
 		return e, errors.New("its line or folder held what may be a secret, and was erased")
 	case c.Verdict == decisions.Allow && off != nil:

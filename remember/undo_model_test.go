@@ -74,13 +74,15 @@ func (m *undoModel) undo(i int, now time.Time) bool {
 		for other := range m.holding {
 			equal = equal || m.means[other] == m.means[id] && !m.expired(other, now) && !slices.Contains(end, other)
 		}
-		if equal || m.expired(id, now) {
+		switch {
+		case m.expired(id, now): // over without the change, too
+		case equal:
 			lost = true
-		} else {
+		default:
 			restore = append(restore, id)
 		}
 	}
-	if lost && (len(c.began) > 0 || len(restore) == 0) || len(end)+len(restore) == 0 {
+	if lost && len(c.began) > 0 || len(end)+len(restore) == 0 {
 		return false
 	}
 	m.note(i, restore, end)

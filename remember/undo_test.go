@@ -184,6 +184,24 @@ func TestUndoRefused(t *testing.T) {
 	if _, err := s.Undo(t.Context(), nil, forgotten, false); !errors.Is(err, remember.ErrNotUndone) || !strings.Contains(err.Error(), "time has passed") {
 		t.Errorf("expired: %v", err)
 	}
+	// A time limit that was changed is as it was before, also where that is over by now.
+	short := add(ada, "short *", time.Hour)
+	changed, err := s.Change(t.Context(), []string{short}, remember.Change{For: 8 * time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(2 * time.Hour)
+	back, err := s.Undo(t.Context(), nil, s.ChangeOf(changed[0].ID), false)
+	if err != nil || len(back.Ended) != 1 || len(back.Restored) != 0 || len(back.NotRestored) != 1 || !strings.Contains(back.NotRestored[0].Why, "time has passed") {
+		t.Errorf("a longer limit taken back: %+v, %v", back, err)
+	}
+	if _, err := s.Get(changed[0].ID); !errors.Is(err, remember.ErrNotFound) {
+		t.Errorf("the longer limit is in force: %v", err)
+	}
+	if again, err := s.Undo(t.Context(), nil, back.ID, false); err != nil || len(again.Restored) != 1 || again.Restored[0].ID != changed[0].ID {
+		t.Errorf("the longer limit again: %+v, %v", again, err)
+	}
+	forget(t, s, changed[0].ID)
 	// Of several that were forgotten, those are back that can be.
 	b, c := add(ada, "b *", time.Hour), add(ada, "c *", 0)
 	forget(t, s, b, c)

@@ -31,7 +31,8 @@ about. Without DECISION, list these calls.
 Where the client waits for your answer, the call runs now. A harness has blocked
 it: the same call is then allowed once, in the same session, within half an
 hour: tell the agent to try again. Nothing is remembered unless you choose a
-width with --width; the list shows the widths of each call. Without it, a yes
+width with --width; the list shows the widths of each call, and how many of the
+latest requests each would have matched. Without it, a yes
 that no call has used ends with the daemon.
 
 Calls that a rule denies cannot be allowed this way. Agents are denied this
@@ -129,6 +130,15 @@ func (m *memoryClient) answerError(ctx context.Context, id string, err error) er
 
 func (a *app) allow(ctx context.Context, m *memoryClient, o admin.Approval) error {
 	var done admin.Approved
+	if o.Width != "" && !a.JSON && a.AtTerminal() {
+		// What cannot be counted is no reason not to answer.
+		list, _ := choices.Previews(ctx, m.c, admin.PreviewParams{DecisionIDs: []string{o.DecisionID}, Scope: o.Scope})
+		for i := range list {
+			if list[i].Width == o.Width {
+				choices.RenderPreview(a.Out, &list[i])
+			}
+		}
+	}
 	if err := m.c.Call(ctx, admin.MethodQuestionsAllow, o, &done); err != nil {
 		return m.answerError(ctx, o.DecisionID, err)
 	}
@@ -150,13 +160,42 @@ var scopeWords = map[string]string{
 	"": "with --scope user", "session": "in this session", "session+children": "in this session and those below it", "project": "in this project", "user": "everywhere",
 }
 
+// previews returns what the widths of the first questions would have matched, by the ids of these;
+// nothing where that cannot be counted.
+func (m *memoryClient) previews(ctx context.Context, list []admin.Question) map[string][]admin.Preview {
+	var ids []string
+	for i := range list[:min(len(list), admin.MaxPreviews)] {
+		if len(list[i].Widths) > 0 {
+			ids = append(ids, list[i].DecisionID)
+		}
+	}
+	if ids == nil {
+		return nil
+	}
+	of := map[string][]admin.Preview{}
+	got, _ := choices.Previews(ctx, m.c, admin.PreviewParams{DecisionIDs: ids})
+	for _, p := range got {
+		of[p.DecisionID] = append(of[p.DecisionID], p)
+	}
+	return of
+}
+
 func (a *app) listQuestions(ctx context.Context, m *memoryClient) error {
 	var got admin.Questions
 	if err := m.c.Call(ctx, admin.MethodQuestionsList, struct{}{}, &got); err != nil {
 		return fmt.Errorf("listing the questions: %w", err)
 	}
+	previews := m.previews(ctx, got.Questions)
 	if a.JSON {
-		return cli.PrintJSONLines(a.Out, got.Questions)
+		type question struct {
+			admin.Question
+			Previews []admin.Preview `json:"previews,omitzero"`
+		}
+		list := make([]question, len(got.Questions))
+		for i := range list {
+			list[i] = question{got.Questions[i], previews[got.Questions[i].DecisionID]}
+		}
+		return cli.PrintJSONLines(a.Out, list)
 	}
 	if len(got.Questions) == 0 {
 		fmt.Fprintln(a.Out, "no call waits")
@@ -183,6 +222,11 @@ func (a *app) listQuestions(ctx context.Context, m *memoryClient) error {
 			fmt.Fprintf(cli.Folded(a.Out, 16), "    --width %s  %s\n", width.ID, label)
 			for line := range strings.Lines(width.Rule) {
 				fmt.Fprintf(cli.Folded(a.Out, 18), "                %s\n", display.Display(strings.TrimSuffix(line, "\n")))
+			}
+			for _, p := range previews[q.DecisionID] {
+				if words := choices.WouldHave(&p); p.Width == width.ID && words != "" {
+					fmt.Fprintf(cli.Folded(a.Out, 18), "                %s\n", words)
+				}
 			}
 		}
 		if q.NotRemembered != "" {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -139,11 +140,9 @@ func logHostile(t *testing.T) {
 		t.Fatalf("%d decisions", n)
 	}
 	id := d.records(t)[0].Decision.ID
-	for _, command := range append(logCommands, "log show "+id, "log list --agent nobody") {
+	all := append(slices.Clip(logCommands), "log show "+id, "log list --agent nobody", "log list --json", "log list --by agent --json", "log stats --json", "log show --json "+id)
+	for _, command := range all {
 		for _, columns := range []string{"20", "80", "200", ""} {
-			if strings.HasPrefix(command, "log export") && !strings.HasSuffix(command, "csv") {
-				continue // it is JSON, for programs
-			}
 			cmd := d.command(strings.Fields(command)...)
 			cmd.Env = append(cmd.Environ(), "COLUMNS="+columns)
 			out, errs, code := printed(cmd)

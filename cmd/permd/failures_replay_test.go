@@ -25,8 +25,10 @@ func TestReplayFailures(t *testing.T) {
 	failures(t, []failure{
 		{"arguments that were kept are damaged", argumentsDamaged},
 		{"arguments cannot be kept", argumentsNotKept},
+		{"arguments cannot be deleted although none may be kept", argumentsNotDeleted},
 		{"the rules on the disk are broken when past calls are decided by them", replayBroken},
 		{"the rules of then are gone, and decide otherwise", revisionGone},
+		{"arguments that were kept are damaged or cannot be read when a choice is previewed", previewDamaged},
 	}, "arguments that were kept are damaged")
 }
 

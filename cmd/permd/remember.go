@@ -263,7 +263,7 @@ func (a *app) rememberShow(ctx context.Context, ids []string) error {
 
 func (a *app) rememberAddCommand() *cobra.Command {
 	n := admin.NewChoice{Verdict: decisions.Allow, Scope: "project"}
-	var reject bool
+	var reject, dryRun bool
 	var limit time.Duration
 	cmd := &cobra.Command{
 		Use:   "add KIND LINE",
@@ -276,7 +276,8 @@ guarded ones, such as secrets.
 
 A run that executes files of the project, such as npm test or make lint, is
 stored as an answer of "always" would store it: bound to the script, target or
-file as it is now. The output says to what.
+file as it is now. The output says to what, and how many of the latest requests
+of the log the choice would have matched; with --dry-run, nothing is stored.
 
 ` + cli.ExitCodes,
 		Example: `  permd remember add run "go test *"
@@ -307,11 +308,12 @@ file as it is now. The output says to what.
 			if n.Dir, err = filepath.Abs(n.Dir); err != nil {
 				return fmt.Errorf("finding the folder: %w", err)
 			}
-			return a.rememberAdd(cmd.Context(), n)
+			return a.rememberAdd(cmd.Context(), n, dryRun)
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&reject, "reject", false, "remember a reject instead of an allow")
+	f.BoolVar(&dryRun, "dry-run", false, "store nothing, and show what would be")
 	f.StringVar(&n.Scope, "scope", n.Scope, "`scope` of the choice: project or user")
 	f.StringVar(&n.Dir, "dir", "", "`directory` in the project (default: the current one)")
 	f.Var(cli.Duration{To: &limit}, "for", "forget the choice after this `duration`, such as 8h or 7d")
@@ -326,18 +328,41 @@ func checkLimit(cmd *cobra.Command, limit time.Duration) error {
 	return nil
 }
 
-// rememberAdd stores a line.
-func (a *app) rememberAdd(ctx context.Context, n admin.NewChoice) error {
+// rememberAdd stores a line, unless it is a dry run, and says what it would have matched.
+func (a *app) rememberAdd(ctx context.Context, n admin.NewChoice, dryRun bool) error {
 	return withMemory(ctx, func(m *memoryClient) error {
+		previews, err := choices.Previews(ctx, m.c, admin.PreviewParams{Add: &n})
+		if dryRun {
+			return a.printPreviews(previews, err)
+		}
 		var got admin.Choices
 		if err := m.c.Call(ctx, admin.MethodChoicesAdd, n, &got); err != nil {
 			return fmt.Errorf("adding a choice: %w", err)
 		}
+		if a.JSON && len(previews) > 0 && len(got.Choices) > 0 {
+			previews[0].Choices = nil
+			err = cli.PrintJSON(a.Out, addedChoice{got.Choices[0], &previews[0]})
+			got.Choices = got.Choices[1:]
+			if err != nil {
+				return err
+			}
+		}
 		if err := a.printAdded(got.Choices); err != nil {
 			return err
 		}
+		if !a.JSON && len(previews) > 0 {
+			if words := choices.WouldHave(&previews[0]); words != "" {
+				fmt.Fprintln(cli.Folded(a.Out, 4), words)
+			}
+		}
 		return a.hintUndo(got.Undo)
 	})
+}
+
+// addedChoice is a choice with what it would have matched.
+type addedChoice struct {
+	admin.Choice
+	Preview *admin.Preview `json:"preview"`
 }
 
 // printAdded prints choices that were added, and says which were there already.

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
@@ -17,6 +19,7 @@ import (
 func (a *app) rememberChangeCommand() *cobra.Command {
 	var c admin.ChangedChoices
 	var limit time.Duration
+	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "change CHOICE...",
 		Short: "Change the scope or the time limit of choices",
@@ -28,7 +31,8 @@ A scope is only taken that the choice could have had from the beginning: what is
 bound to files of a project, or runs git, stays in its project, and a choice of
 a session becomes one of the project only if it says which that is. With --scope
 project, a choice for the user becomes one for the project of the current
-directory.
+directory. With --dry-run, nothing is changed; it shows what the choices would
+be, and how many of the latest requests of the log they would have matched.
 
 ` + cli.ExitCodes,
 		Example: `  permd remember change k3vq7xw2n5ab --for 8h
@@ -53,10 +57,11 @@ directory.
 			if c.Dir, err = filepath.Abs(c.Dir); err != nil {
 				return fmt.Errorf("finding the folder: %w", err)
 			}
-			return a.rememberChange(cmd.Context(), args, c)
+			return a.rememberChange(cmd.Context(), args, c, dryRun)
 		},
 	}
 	f := cmd.Flags()
+	f.BoolVar(&dryRun, "dry-run", false, "change nothing, and show what would be")
 	f.StringVar(&c.Scope, "scope", "", "new `scope`: project or user")
 	f.StringVar(&c.Dir, "dir", "", "`directory` in the project (default: the current one)")
 	f.Var(cli.Duration{To: &limit}, "for", "forget the choices after this `duration` from now, such as 8h or 7d")
@@ -65,11 +70,14 @@ directory.
 }
 
 // rememberChange changes choices and prints what they are now.
-func (a *app) rememberChange(ctx context.Context, ids []string, c admin.ChangedChoices) error {
+func (a *app) rememberChange(ctx context.Context, ids []string, c admin.ChangedChoices, dryRun bool) error {
 	return withMemory(ctx, func(m *memoryClient) error {
 		var err error
 		if c.IDs, err = m.wholeChoices(ctx, ids); err != nil {
 			return err
+		}
+		if dryRun {
+			return a.previewChange(ctx, m, c)
 		}
 		var got admin.Choices
 		err = m.c.Call(ctx, admin.MethodChoicesChange, c, &got)
@@ -84,4 +92,41 @@ func (a *app) rememberChange(ctx context.Context, ids []string, c admin.ChangedC
 		}
 		return a.hintUndo(got.Undo)
 	})
+}
+
+// previewChange prints what choices would become.
+func (a *app) previewChange(ctx context.Context, m *memoryClient, c admin.ChangedChoices) error {
+	var list []admin.Preview
+	for ids := range slices.Chunk(c.IDs, admin.MaxPreviews) {
+		some := c
+		some.IDs = ids
+		got, err := choices.Previews(ctx, m.c, admin.PreviewParams{Change: &some})
+		if err != nil {
+			return err
+		}
+		list = append(list, got...)
+	}
+	return a.printPreviews(list, nil)
+}
+
+// printPreviews prints what would be stored.
+func (a *app) printPreviews(list []admin.Preview, err error) error {
+	if err != nil {
+		return err
+	}
+	refused := 0
+	for i := range list {
+		if list[i].Refused != "" {
+			refused++
+		}
+		if !a.JSON {
+			choices.RenderPreview(a.Out, &list[i])
+		} else if err := cli.PrintJSON(a.Out, &list[i]); err != nil {
+			return err
+		}
+	}
+	if refused > 0 {
+		return cli.Failf(cli.ExitError, "permd remember add --help says what can be remembered", "nothing was stored, and %s would be refused", cli.Plural(refused, "choice"))
+	}
+	return nil
 }

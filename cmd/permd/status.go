@@ -93,6 +93,12 @@ func (a *app) renderStatus(s *daemon.Status) {
 	if s.Journal.Stalled != "" {
 		fmt.Fprintf(out, "           decisions wait beside the database, which cannot take them: %s\n", s.Journal.Stalled)
 	}
+	if s.Arguments.Off {
+		fmt.Fprintln(out, "           no arguments of past calls are kept (no_arguments)")
+	}
+	if s.Arguments.Failing != "" {
+		fmt.Fprintf(out, "           and those that there are cannot be deleted: %s\n", s.Arguments.Failing)
+	}
 	if s.Journal.Damaged != "" {
 		fmt.Fprintf(out, "           an earlier one was damaged and is kept at %s\n", s.Journal.Damaged)
 	}

@@ -3,8 +3,11 @@ package chars
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // IsLetter reports whether c is an ASCII letter.
@@ -40,4 +43,31 @@ func HidesLine(text []byte) int {
 		}
 	}
 	return 0
+}
+
+// EscapeJSON returns a JSON text with escapes in the place of characters that are displayed as
+// nothing, end a line, control a terminal or change the direction of text. They are only in
+// strings, whose values stay the same. A text without any is returned as it is.
+func EscapeJSON(text []byte) []byte {
+	hidden := func(c rune) bool {
+		return 0x7f <= c && c <= 0x9f || c == '\u2028' || c == '\u2029' || Invisible(c)
+	}
+	if bytes.IndexFunc(text, hidden) < 0 {
+		return text
+	}
+	var b []byte
+	for len(text) > 0 {
+		c, size := utf8.DecodeRune(text)
+		switch {
+		case !hidden(c):
+			b = append(b, text[:size]...)
+		case c > 0xffff:
+			high, low := utf16.EncodeRune(c)
+			b = fmt.Appendf(b, `\u%04x\u%04x`, high, low)
+		default:
+			b = fmt.Appendf(b, `\u%04x`, c)
+		}
+		text = text[size:]
+	}
+	return b
 }

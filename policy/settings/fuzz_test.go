@@ -46,7 +46,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("a setting without a value: %+v", merged)
 		}
 		switch {
-		case org.OnlyOrg != merged.OnlyOrg, org.AskGates && !merged.AskGates,
+		case org.OnlyOrg != merged.OnlyOrg, org.AskGates && !merged.AskGates, org.NoArguments && !merged.NoArguments,
 			org.OnFailure != "" && merged.OnFailure != org.OnFailure, org.OnLogFailure != "" && merged.OnLogFailure != org.OnLogFailure,
 			org.Profile != "" && merged.Profile != org.Profile, org.Confirm != "" && merged.Confirm != org.Confirm,
 			org.Limits.Connections != 0 && merged.Limits.Connections != org.Limits.Connections,

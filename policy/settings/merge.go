@@ -41,6 +41,8 @@ func Merge(org, user Settings) (Settings, error) {
 		NoPause:    org.NoPause,
 		NoLock:     org.NoLock,
 
+		NoArguments: org.NoArguments || user.NoArguments,
+
 		RefuseDeclared: org.RefuseDeclared || user.RefuseDeclared,
 
 		Limits: Limits{

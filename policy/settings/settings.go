@@ -72,6 +72,10 @@ type Settings struct {
 	NoPause bool `toml:"no_pause"`
 	NoLock  bool `toml:"no_lock"`
 
+	// NoArguments makes permd keep no arguments of past calls on the disk, and delete those
+	// that are there. If org sets it, a user cannot turn it off.
+	NoArguments bool `toml:"no_arguments"`
+
 	Limits Limits `toml:"limits"`
 
 	Journal Journal `toml:"journal"`
@@ -134,7 +138,7 @@ const (
 // a person who reads the file would not.
 var keys = []string{
 	"profile", "only_org", "disable", "durability", "confirm", "on_failure", "ask_gates", "refuse_declared",
-	"on_log_failure", "shadow", "no_pause", "no_lock", "limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user", "limits.decision_milliseconds",
+	"on_log_failure", "shadow", "no_pause", "no_lock", "no_arguments", "limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user", "limits.decision_milliseconds",
 	"journal", "journal.max_bytes", "journal.max_age",
 	"http", "http.listen",
 }

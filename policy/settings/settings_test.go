@@ -201,6 +201,8 @@ func TestMerge(t *testing.T) {
 		},
 		{name: "org forbids to pause and lock", org: Settings{NoPause: true, NoLock: true}, want: with(func(s *Settings) { s.NoPause, s.NoLock = true, true })},
 		{name: "no_pause of a user", user: Settings{NoPause: true}, err: "no_pause can be set by org alone"},
+		{name: "org keeps no arguments", org: Settings{NoArguments: true}, want: with(func(s *Settings) { s.NoArguments = true })},
+		{name: "a user keeps no arguments", user: Settings{NoArguments: true}, want: with(func(s *Settings) { s.NoArguments = true })},
 		{name: "no_lock of a user", user: Settings{NoLock: true}, err: "no_lock can be set by org alone"},
 		{name: "only_org of a user", user: Settings{OnlyOrg: true}, err: "only_org can be set by org alone"},
 		{name: "on_failure of a user", user: Settings{OnFailure: decisions.Ask}, err: "on_failure can be set by org alone"},

@@ -159,6 +159,7 @@ type Memory interface {
 	Change(ctx context.Context, uid uint32, c ChangedChoices) ([]Choice, error)
 	Undoer
 	Importer
+	Previewer
 	// ChangesOf returns the ids of the newest changes that choices began or ended with, as far
 	// as they can be taken back.
 	ChangesOf(ctx context.Context, choices []Choice) []string
@@ -256,6 +257,7 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 	registerChange(m, mem)
 	registerUndo(m, mem)
 	registerImport(m, mem)
+	registerPreview(m, mem)
 	m[MethodChoicesAdd] = func(c *socket.Conn, params strictjson.Value) (run, error) {
 		var n NewChoice
 		if err := decode(params, &n); err != nil {

@@ -12,8 +12,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -52,6 +50,8 @@ type Options struct {
 	MaxAge time.Duration // of what is kept; 0 means no limit
 	Log    *slog.Logger
 	Now    func() time.Time
+	// Off, if not nil, reports whether nothing may be kept now. What is there is then deleted.
+	Off func() bool
 }
 
 // Keeper writes calls to the disk in the background.
@@ -63,6 +63,7 @@ type Keeper struct {
 	done chan struct{}
 	// flushes are those who wait for what is noted to be written.
 	flushes chan chan struct{}
+	changed chan struct{} // Off may return something else
 
 	mu     sync.Mutex
 	queue  []entry
@@ -71,6 +72,8 @@ type Keeper struct {
 	// latest are calls that were written: those of cached evaluations, which are the same
 	// call again.
 	latest map[*effects.Call]written
+	// kept is why what is there could not be deleted although nothing may be kept, "" if it was.
+	kept string
 
 	// The rest belongs to the goroutine that writes.
 	file    *os.File
@@ -99,7 +102,7 @@ type entry struct {
 
 // Keep starts a Keeper. An error in its folder is logged, and nothing is kept.
 func Keep(o Options) *Keeper {
-	k := &Keeper{o: o, wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}), flushes: make(chan chan struct{})}
+	k := &Keeper{o: o, wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}), flushes: make(chan chan struct{}), changed: make(chan struct{}, 1)}
 	k.in, _ = os.Stat(filepath.Dir(o.Dir)) // else nothing is kept
 	go k.run()
 	return k
@@ -108,6 +111,9 @@ func Keep(o Options) *Keeper {
 // Note keeps the call of a decision. It does not wait for the disk. It must be called
 // before d is slim.
 func (k *Keeper) Note(d *decisions.Deliberation) {
+	if k.off() {
+		return
+	}
 	e := entry{id: d.ID, recent: d.Recent(), at: k.o.Now()}
 	size := 256
 	c := d.Call()
@@ -191,6 +197,8 @@ func (k *Keeper) run() {
 	defer tick.Stop()
 	late := time.NewTimer(0)
 	defer late.Stop()
+	again := time.NewTimer(0)
+	defer again.Stop()
 	started := true
 	for {
 		select {
@@ -202,6 +210,12 @@ func (k *Keeper) run() {
 			return
 		case <-tick.C:
 			k.remove()
+		case <-k.changed:
+			again.Reset(0)
+		case <-again.C:
+			if !k.deleteIfOff() {
+				again.Reset(retryAfter)
+			}
 		case done := <-k.flushes:
 			k.write()
 			close(done)
@@ -229,7 +243,7 @@ func (k *Keeper) write() {
 		k.spare = list[:0]
 		k.mu.Unlock()
 	}()
-	if len(list) == 0 || k.failing && k.o.Now().Sub(k.failed) < retryAfter {
+	if len(list) == 0 || k.off() || k.failing && k.o.Now().Sub(k.failed) < retryAfter {
 		return
 	}
 	if err := k.append(list); err != nil {
@@ -376,20 +390,4 @@ func (k *Keeper) remove() {
 			k.o.Log.Warn("removing arguments that are too old", "error", err)
 		}
 	}
-}
-
-// segments returns the names of the files, the oldest first.
-func segments(dir string) ([]string, error) {
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, e := range list {
-		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), suffix) {
-			names = append(names, e.Name())
-		}
-	}
-	slices.Sort(names)
-	return names, nil
 }

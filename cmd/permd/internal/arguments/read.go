@@ -2,12 +2,15 @@ package arguments
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
@@ -129,4 +132,81 @@ func (k *Kept) Of(decisionID string) (c *Call, recent int) {
 		return nil, 0
 	}
 	return k.calls[r.call], int(r.recent)
+}
+
+// maxWanted bounds the files that ReadCalls reads, in bytes.
+const maxWanted = 2 * maxSegment
+
+// ReadCalls reads the calls of some decisions, by their ids, from the newest files: at most 16 MiB.
+// A decision whose call was not found there is not among the result.
+func ReadCalls(dir string, wanted map[string]bool) (map[string]*Call, error) {
+	found := map[string]*Call{}
+	names, err := segments(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return found, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the arguments of decisions: %w", err)
+	}
+	size := 0
+	for _, name := range slices.Backward(names) {
+		if len(found) == len(wanted) {
+			break
+		}
+		text, err := readUpTo(filepath.Join(dir, name), maxWanted)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the daemon has removed it meanwhile
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the arguments of decisions: %w", err)
+		}
+		if size += len(text); size > maxWanted {
+			break
+		}
+		readWanted(text, wanted, found)
+	}
+	return found, nil
+}
+
+// readWanted adds the calls of wanted decisions in a file. Others are not decoded.
+func readWanted(text []byte, wanted map[string]bool, found map[string]*Call) {
+	numbered := map[uint32][]byte{}
+	made := map[uint32]*Call{}
+	for text := range bytes.Lines(text) {
+		var l line
+		if text[len(text)-1] != '\n' || strictjson.Unmarshal(text, &l) != nil {
+			continue
+		}
+		if l.Number != 0 && len(l.Call) > 0 {
+			numbered[l.Number] = l.Call
+		}
+		switch {
+		case !wanted[l.ID]:
+		case l.Why != "":
+			found[l.ID] = &Call{Why: l.Why}
+		case made[l.Number] != nil:
+			found[l.ID] = made[l.Number]
+		default:
+			c := new(Call)
+			if strictjson.Unmarshal(numbered[l.Number], &c.Call) == nil {
+				made[l.Number], found[l.ID] = c, c
+			}
+		}
+	}
+}
+
+// segments returns the names of the files, the oldest first.
+func segments(dir string) ([]string, error) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range list {
+		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), suffix) {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, nil
 }

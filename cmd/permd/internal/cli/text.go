@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/chars"
 )
 
 // Marks are printed in front of an effect, by its verdict.
@@ -25,13 +26,14 @@ func Short(digest string) string {
 	return digest
 }
 
-// PrintJSON prints one value on one line.
+// PrintJSON prints one value on one line. Characters that a terminal does not show, or that
+// turn the direction of text, are escaped, which keeps the value.
 func PrintJSON(w io.Writer, v any) error {
 	b, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {
 		return fmt.Errorf("encoding the output: %w", err)
 	}
-	_, err = fmt.Fprintf(w, "%s\n", b)
+	_, err = fmt.Fprintf(w, "%s\n", chars.EscapeJSON(b))
 	return err
 }
 
@@ -51,7 +53,7 @@ func PrintIndented(w io.Writer, v any) error {
 	if err != nil {
 		return fmt.Errorf("encoding the output: %w", err)
 	}
-	_, err = fmt.Fprintf(w, "%s\n", b)
+	_, err = fmt.Fprintf(w, "%s\n", chars.EscapeJSON(b))
 	return err
 }
 

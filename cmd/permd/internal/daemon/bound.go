@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -35,56 +36,14 @@ func (discard) Append(context.Context, ...*decisions.Record) error { return nil 
 
 // addBound stores the choices for a line about such a run. The error says why it cannot.
 func (m choices) addBound(ctx context.Context, uid uint32, n admin.NewChoice, limit time.Duration) ([]remember.Choice, error) {
-	line, err := pattern.Parse(effects.KindRun, n.Line)
+	answer, list, err := m.boundAnswer(ctx, uid, n, limit)
+	if err != nil || answer == nil {
+		return list, err
+	}
+	kept, err := m.d.memory.Keep(ctx, *answer)
 	if err != nil {
 		return nil, err
 	}
-	words := []string{line.Run.Program}
-	for _, w := range line.Run.Words {
-		word, literal := w.Literal()
-		if !literal {
-			return nil, errors.New("a word with a * is not remembered with content")
-		}
-		words = append(words, word)
-	}
-	d, err := m.decideAlone(ctx, uid, cli.QuoteAll(words), n.Dir)
-	switch {
-	case err != nil:
-		return nil, err
-	case d.Verdict == decisions.Deny:
-		return nil, errors.New("it is denied: " + d.Reason)
-	case d.Verdict == decisions.Allow && d.By != decisions.ByMemory:
-		return nil, errors.New("it is allowed already: " + d.Reason)
-	case d.Verdict == decisions.Allow:
-		return m.ofDecision(d), nil
-	case d.Offer == nil || len(d.Offer.Sets) == 0:
-		return nil, errors.New("an answer to it would not be remembered either: " + cmp.Or(d.NotRemembered, "it cannot be told apart from others"))
-	}
-	set := d.Offer.Sets[0]
-	if line.Run.Rest {
-		i := slices.IndexFunc(d.Offer.Sets, func(s decisions.OfferSet) bool {
-			return slices.Contains(strings.Split(s.Rule, "\n"), "run "+line.String())
-		})
-		if i < 0 {
-			return nil, errors.New("that is wider than what an answer to it is remembered as: " + offered(d))
-		}
-		set = d.Offer.Sets[i]
-	}
-	// The line is about runs, so nothing else is stored for it.
-	set.Items = slices.DeleteFunc(slices.Clone(set.Items), func(item decisions.OfferItem) bool { return item.Query.Effect.Kind != effects.KindRun })
-	if !slices.ContainsFunc(set.Items, func(item decisions.OfferItem) bool {
-		r := item.Query.Effect.Run
-		return r != nil && (r.Script != nil || targets.BoundToFiles(r))
-	}) {
-		return nil, errors.New("it runs no file of the project that could be told")
-	}
-	kept, err := m.d.memory.Keep(ctx, decisions.Answer{
-		Verdict: decisions.Allow, Offer: &decisions.Offer{Sets: []decisions.OfferSet{set}}, Scope: n.Scope, For: limit,
-	})
-	if err != nil {
-		return nil, err
-	}
-	var list []remember.Choice
 	for i := range kept {
 		c, err := m.d.memory.Get(kept[i].ID)
 		if err != nil {
@@ -94,6 +53,60 @@ func (m choices) addBound(ctx context.Context, uid uint32, n admin.NewChoice, li
 		list = append(list, c)
 	}
 	return list, nil
+}
+
+// boundAnswer returns the answer that stores such a line, or the choices that allow the run
+// already. The error says why there is neither.
+func (m choices) boundAnswer(ctx context.Context, uid uint32, n admin.NewChoice, limit time.Duration) (*decisions.Answer, []remember.Choice, error) {
+	refuse := func(format string, args ...any) (*decisions.Answer, []remember.Choice, error) {
+		return nil, nil, fmt.Errorf(format, args...)
+	}
+	line, err := pattern.Parse(effects.KindRun, n.Line)
+	if err != nil {
+		return nil, nil, err
+	}
+	words := []string{line.Run.Program}
+	for _, w := range line.Run.Words {
+		word, literal := w.Literal()
+		if !literal {
+			return refuse("a word with a * is not remembered with content")
+		}
+		words = append(words, word)
+	}
+	d, err := m.decideAlone(ctx, uid, cli.QuoteAll(words), n.Dir)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case d.Verdict == decisions.Deny:
+		return refuse("it is denied: %s", d.Reason)
+	case d.Verdict == decisions.Allow && d.By != decisions.ByMemory:
+		return refuse("it is allowed already: %s", d.Reason)
+	case d.Verdict == decisions.Allow:
+		return nil, m.ofDecision(d), nil
+	case d.Offer == nil || len(d.Offer.Sets) == 0:
+		return refuse("an answer to it would not be remembered either: %s", cmp.Or(d.NotRemembered, "it cannot be told apart from others"))
+	}
+	set := d.Offer.Sets[0]
+	if line.Run.Rest {
+		i := slices.IndexFunc(d.Offer.Sets, func(s decisions.OfferSet) bool {
+			return slices.Contains(strings.Split(s.Rule, "\n"), "run "+line.String())
+		})
+		if i < 0 {
+			return refuse("that is wider than what an answer to it is remembered as: %s", offered(d))
+		}
+		set = d.Offer.Sets[i]
+	}
+	// The line is about runs, so nothing else is stored for it.
+	set.Items = slices.DeleteFunc(slices.Clone(set.Items), func(item decisions.OfferItem) bool { return item.Query.Effect.Kind != effects.KindRun })
+	if !slices.ContainsFunc(set.Items, func(item decisions.OfferItem) bool {
+		r := item.Query.Effect.Run
+		return r != nil && (r.Script != nil || targets.BoundToFiles(r))
+	}) {
+		return refuse("it runs no file of the project that could be told")
+	}
+	return &decisions.Answer{
+		Verdict: decisions.Allow, Offer: &decisions.Offer{Sets: []decisions.OfferSet{set}}, Scope: n.Scope, For: limit,
+	}, nil, nil
 }
 
 // decideAlone decides a command as an agent's in a folder, and records nothing.

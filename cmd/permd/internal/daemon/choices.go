@@ -218,15 +218,24 @@ func (m choices) Confirm(ctx context.Context, ids []string) error {
 	return err
 }
 
-// Change gives choices another scope or time limit.
-func (m choices) Change(ctx context.Context, uid uint32, c admin.ChangedChoices) ([]admin.Choice, error) {
+// changeOf returns a change as the memory takes it.
+func (m choices) changeOf(uid uint32, c *admin.ChangedChoices) (remember.Change, error) {
 	limit, err := remember.Expiry(c.ExpiresIn)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", admin.ErrRefused, err)
+		return remember.Change{}, fmt.Errorf("%w: %w", admin.ErrRefused, err)
 	}
 	change := remember.Change{Scope: remember.ScopeKind(c.Scope), For: limit, Forever: c.Forever}
 	if change.Scope == remember.ForProject && c.Dir != "" {
 		change.Project = paths.ProjectKey(m.d.engine.FS, paths.FindProject(m.d.engine.FS, c.Dir, m.d.engine.Users.Lookup(uid).Home))
+	}
+	return change, nil
+}
+
+// Change gives choices another scope or time limit.
+func (m choices) Change(ctx context.Context, uid uint32, c admin.ChangedChoices) ([]admin.Choice, error) {
+	change, err := m.changeOf(uid, &c)
+	if err != nil {
+		return nil, err
 	}
 	list, err := m.d.memory.Change(ctx, c.IDs, change)
 	switch {

@@ -18,6 +18,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/engine"
 	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/cmd/permd/internal/heads"
+	"github.com/permd/permd/cmd/permd/internal/preview"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/cmd/permd/internal/shadow"
 	"github.com/permd/permd/decisions"
@@ -66,6 +67,7 @@ type daemon struct {
 	watchdog canary            // for the service manager
 	files    socketFiles       // of the sockets
 	changes  native.Changes
+	preview  preview.Counter
 	health   canary // for HTTP, whose requests have slots of their own
 }
 
@@ -156,6 +158,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	if err != nil {
 		return nil, errors.Join(err, d.close())
 	}
+	d.preview.Log, d.preview.Engine, d.preview.Arguments = d.journal.Reader, d.engine, arguments.Dir(dirs.Data)
 	return d, nil
 }
 
@@ -179,7 +182,9 @@ func (d *daemon) decidedLately(ctx context.Context) int {
 func (d *daemon) keepArguments() {
 	d.kept = arguments.Keep(arguments.Options{
 		Dir: arguments.Dir(d.dirs.Data), MaxAge: d.rules.Settings.Journal.Age(), Log: d.log, Now: d.now,
+		Off: func() bool { return !d.rules.KeepsArguments() },
 	})
+	d.preview.Flush = d.kept.Flush
 }
 
 // tryRules has the rules to try decide what is decided from now on.

@@ -14,6 +14,7 @@ const retryAfter = time.Minute
 func (d *daemon) keepRevisions(ctx context.Context) {
 	last, failed := "", false
 	onChange(ctx, d.revised, func() bool {
+		d.kept.Changed()
 		digest := d.rules.Digest()
 		if digest == "" || digest == last {
 			return true

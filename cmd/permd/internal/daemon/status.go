@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/permd/permd/cmd/permd/internal/arguments"
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/records"
@@ -35,7 +36,9 @@ type Status struct {
 	// Verified is what permd log verify found last, nil if it was not called yet.
 	Verified *records.LastVerified `json:"verified,omitzero"`
 	Memory   remember.Status       `json:"memory"`
-	Unasked  []AgentRuns           `json:"unasked,omitzero"`
+	// Arguments are those of past calls on the disk.
+	Arguments arguments.Status `json:"arguments,omitzero"`
+	Unasked   []AgentRuns      `json:"unasked,omitzero"`
 	// Shadow is what was found about rules that are tried, without its groups; nil if none are.
 	Shadow *shadow.Report `json:"shadow,omitzero"`
 	// Pauses are the pauses and locks in force. Locked says why everything asks although
@@ -64,11 +67,12 @@ func (d *daemon) status() Status {
 		Unasked: d.runs.list(), NotPlain: d.engine.NotPlain.Counts(),
 		Unanswered: d.engine.Mounts.Stuck(), Stuck: d.stuck(time.Now()), Sockets: d.files.list(), SelfCheck: d.watchdog.failure(),
 	}
+	s.Arguments = d.kept.Status()
 	s.Verified = records.Verified(d.dirs)
 	s.Pauses, s.Locked = d.pausesInForce()
 	s.Degraded = s.Locked != "" || s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" ||
 		s.Journal.Retention.Failing != "" || len(s.Memory.Degraded) > 0 || len(s.Unanswered) > 0 || len(s.Stuck) > 0 ||
-		len(s.Sockets) > 0 || s.SelfCheck != ""
+		len(s.Sockets) > 0 || s.SelfCheck != "" || s.Arguments.Failing != ""
 	return s
 }
 

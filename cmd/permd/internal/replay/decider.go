@@ -135,7 +135,7 @@ func (d *decider) Record(ctx context.Context, rec *decisions.Record, c *argument
 
 // again is Record, also where the same rules decide otherwise than they did.
 func (d *decider) again(ctx context.Context, rec *decisions.Record, c *arguments.Call, recent int) (dec *decisions.Decision, made *decisions.Deliberation, why string) {
-	if why = undecidable(rec, c); why != "" {
+	if why = undecidable(rec, c, d.rules.Settings.NoArguments); why != "" {
 		return nil, nil, why
 	}
 	req := &decisions.Request{Call: c.Call, Peer: decisions.Peer{UID: rec.Peer.UID, GID: rec.Peer.GID}, Session: rec.Session, Recent: recent}
@@ -145,7 +145,7 @@ func (d *decider) again(ctx context.Context, rec *decisions.Record, c *arguments
 	switch {
 	case made == nil || dec.By == decisions.ByFailure:
 		return nil, nil, "deciding it failed: " + dec.Reason
-	case !sameEffects(rec.Decision.Effects, dec.Effects):
+	case !SameEffects(rec.Decision.Effects, dec.Effects):
 		return nil, nil, otherEffects
 	}
 	return dec, made, ""
@@ -160,7 +160,9 @@ const (
 	notByRules   = "a failure, a pause, a lock or an answer to an earlier question decided it"
 )
 
-func undecidable(rec *decisions.Record, c *arguments.Call) string {
+// undecidable returns why a record cannot be decided again, "" if it may be. off is set if no
+// arguments are kept.
+func undecidable(rec *decisions.Record, c *arguments.Call, off bool) string {
 	switch {
 	case rec.Unreadable != "":
 		return unreadable
@@ -168,15 +170,17 @@ func undecidable(rec *decisions.Record, c *arguments.Call) string {
 		return cut
 	case slices.Contains([]decisions.DecidedBy{decisions.ByFailure, decisions.ByPause, decisions.ByLock, decisions.ByHuman}, rec.Decision.By):
 		return notByRules
+	case c == nil && off:
+		return arguments.Off
 	case c == nil:
 		return arguments.Missing
 	}
 	return c.Why
 }
 
-// sameEffects reports whether two decisions are about the same effects. What follows them
+// SameEffects reports whether two decisions are about the same effects. What follows them
 // are hints, which are only there if they count.
-func sameEffects(a, b []decisions.EffectDecision) bool {
+func SameEffects(a, b []decisions.EffectDecision) bool {
 	n := min(len(a), len(b))
 	return n > 0 && slices.EqualFunc(a[:n], b[:n], func(a, b decisions.EffectDecision) bool {
 		return a.Kind == b.Kind && a.Text == b.Text && a.From == b.From && slices.Equal(a.Tags, b.Tags)

@@ -18,6 +18,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/differences"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/internal/xdg"
 )
 
@@ -40,6 +41,7 @@ type replayed struct {
 	dirs xdg.Dirs
 	root string
 	kept *arguments.Kept
+	off  bool // no arguments are kept, as far as that is known
 }
 
 // openJournal reads the arguments; the journal is read when it is replayed.
@@ -52,7 +54,8 @@ func openJournal(s *cli.Streams, root string) (*replayed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &replayed{s, dirs, root, kept}, nil
+	set, err := account.ReadSettings(dirs, mounts.New())
+	return &replayed{s, dirs, root, kept, err == nil && set.NoArguments}, nil
 }
 
 // replay decides all records that a filter selects again and passes them on, the oldest

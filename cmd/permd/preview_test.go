@@ -1,0 +1,329 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/cmd/permd/internal/choices"
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/testload"
+	"github.com/permd/permd/socket/admin"
+)
+
+// pastCall is a call that is made again and again.
+type pastCall struct {
+	in, tool string
+	input    map[string]string
+}
+
+// pastRequest is a call in the log, by its number.
+type pastRequest struct {
+	call   int
+	denied bool
+}
+
+// TestPreviewIsTrue: what a preview says of past requests is what the choice does with the same
+// calls, sent again.
+func TestPreviewIsTrue(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	files := map[string]string{"go.mod": "module m\n", "a.go": "package m\n", "b.txt": "b\n", "x.sh": "echo 1\n", "package.json": `{"scripts": {"test": "echo 1"}}`, ".env": "A=b\n"}
+	shop := d.project(t, files)
+	other := filepath.Join(d.home, "other")
+	for name, text := range files {
+		writeFile(t, filepath.Join(other, name), text)
+	}
+	writeFile(t, filepath.Join(other, ".git", "HEAD"), "ref: refs/heads/main\n")
+	p := d.asks(t, shop)
+	var calls []*pastCall
+	for _, in := range []string{"s", "below", "elsewhere"} {
+		for _, command := range []string{
+			"go test ./a", "go test ./a -run X", "go vet ./...", "go test ./a && frob x", "npm test", "frob", "frob x", "frob --force", "rm b.txt", "rm -rf /",
+			"cat .env", "curl https://x.example/a", "curl -d @b.txt https://x.example/", "sh x.sh", "git push", "echo a > c.txt", "ls", "A=b go test ./a",
+		} {
+			calls = append(calls, &pastCall{in: in, tool: "Bash", input: map[string]string{"command": command}})
+		}
+		dir := map[bool]string{false: shop, true: other}[in == "elsewhere"]
+		for _, name := range []string{"a.go", "d/e.go", ".env"} {
+			calls = append(calls, &pastCall{in: in, tool: "Write", input: map[string]string{"file_path": filepath.Join(dir, name), "content": "x"}})
+			calls = append(calls, &pastCall{in: in, tool: "Read", input: map[string]string{"file_path": filepath.Join(dir, name)}})
+		}
+		calls = append(calls, &pastCall{in: in, tool: "WebFetch", input: map[string]string{"url": "https://x.example/", "prompt": "p"}})
+	}
+	var log []pastRequest
+	var total, denied, none, unknown int
+	// send sends all calls; uses, if not nil, is the count of uses of what is in force.
+	send := func(uses func() int64) (matched []bool) {
+		// Sessions of their own, as calls leave shells in folders that are not known.
+		of := map[string]string{}
+		for _, in := range []string{"s", "below", "elsewhere"} {
+			of[in] = fmt.Sprint(in, len(log))
+			p.session(of[in], map[bool]string{false: shop, true: other}[in == "elsewhere"], map[bool]string{true: of["s"]}[in == "below"])
+		}
+		for i, c := range calls {
+			before := int64(0)
+			if uses != nil {
+				before = uses()
+			}
+			got := p.ask(of[c.in], c.tool, c.input)
+			matched = append(matched, uses != nil && uses() > before)
+			log = append(log, pastRequest{i, got.Verdict == decisions.Deny})
+		}
+		return matched
+	}
+	send(nil)
+	inScope := func(c *pastCall, scope string) bool { return scope == "user" || c.in != "elsewhere" }
+	// compare stores a choice and compares what it does with what was said of it. A call that can
+	// be told of neither way counts as unknown.
+	compare := func(name, scope string, said *admin.Preview, store func()) {
+		t.Helper()
+		if said.Refused != "" {
+			t.Errorf("%s is refused: %s", name, said.Refused)
+			return
+		}
+		before := log
+		store()
+		matched := send(func() int64 { return d.uses(t) })
+		want, most := admin.Preview{}, 0
+		for _, r := range slices.Backward(before) {
+			c := calls[r.call]
+			if !inScope(c, scope) {
+				continue
+			}
+			if most++; want.Requests == said.Requests {
+				continue // more than are looked at, in number or in time
+			}
+			want.Requests++
+			secret := c.tool == "Write" && filepath.Base(c.input["file_path"]) == ".env" // not kept
+			switch {
+			case secret && (said.Choices[0].Verdict == decisions.Deny || said.Choices[0].Kind == "write"):
+				want.Unknown++
+			case matched[r.call]:
+				want.Matched++
+				if r.denied {
+					want.Denied++
+				}
+			}
+		}
+		if counted(said) != counted(&want) || said.Requests < min(most, 300) {
+			t.Errorf("%s: the preview is %s, and it is %s of %d", name, counted(said), counted(&want), most)
+		}
+		unknown += want.Unknown
+		total, denied = total+want.Matched, denied+want.Denied
+		if want.Matched == 0 {
+			none++
+		}
+		d.permd(t, "remember", "forget", "--all")
+	}
+	preview := func(params admin.PreviewParams) []admin.Preview {
+		list, err := choices.Previews(t.Context(), d.dialAdmin(t), params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	for _, n := range testload.WithShort(t, 4, []admin.NewChoice{
+		{Verdict: "allow", Kind: "run", Line: "go test *"}, {Verdict: "deny", Kind: "run", Line: "frob"},
+		{Verdict: "allow", Kind: "write", Line: "./**"}, {Verdict: "allow", Kind: "run", Line: "npm test"},
+		{Verdict: "allow", Kind: "run", Line: "go test ./a"}, {Verdict: "allow", Kind: "connect", Line: "x.example"},
+		{Verdict: "allow", Kind: "read", Line: "./.env"}, {Verdict: "deny", Kind: "delete", Line: "./b.txt"}, {Verdict: "deny", Kind: "run", Line: "rm *"},
+		{Verdict: "deny", Kind: "connect", Line: "*.x.example"}, {Verdict: "allow", Kind: "run", Line: "nothing *"},
+		{Verdict: "deny", Kind: "read", Line: "./a.go"},
+	}) {
+		for _, scope := range []string{"project", "user"} {
+			n.Scope, n.Dir = scope, shop
+			if scope == "user" && strings.HasPrefix(n.Line, "./") {
+				n.Line = shop + n.Line[1:]
+			}
+			if scope == "user" && n.Line == "npm test" {
+				continue // it is bound to its project
+			}
+			said := preview(admin.PreviewParams{Add: &n})
+			compare(fmt.Sprintf("%+v", n), scope, &said[0], func() {
+				if err := d.manage(t, admin.MethodChoicesAdd, n, nil); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+	}
+	if total == 0 || denied == 0 || none == 0 || unknown == 0 {
+		t.Errorf("nothing was tried: %d matched, %d of them denied, %d matched nothing, %d unknown", total, denied, none, unknown)
+	}
+}
+
+// TestPreviewOfWidths: what a preview says of the widths of a question is what an answer does.
+func TestPreviewOfWidths(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	project := d.project(t, map[string]string{"package.json": `{"scripts": {"test": "echo 1"}}`})
+	commands := []string{"go test ./a", "go test ./b", "go test ./a -run X", "npm test", "curl https://x.example/a", "curl https://x.example/b", "frob", "go test ./a && frob"}
+	requests := map[string]int{}
+	send := func(command string) (matched bool) {
+		before := d.uses(t)
+		d.hook(t, "cursor", hookInput(hookShell[8].in, project, command))
+		requests[command]++
+		return d.uses(t) > before
+	}
+	for range 2 {
+		for _, command := range commands {
+			send(command)
+		}
+	}
+	total := 0
+	for _, command := range testload.WithShort(t, 2, commands) {
+		for _, scope := range []string{"", "session", "user"} {
+			for w := 0; ; w++ {
+				send(command)
+				list := objects[admin.Question](t, d, "allow")
+				q := list[len(list)-1]
+				if w >= len(q.Widths) {
+					break
+				}
+				said, err := choices.Previews(t.Context(), d.dialAdmin(t), admin.PreviewParams{DecisionIDs: []string{q.DecisionID}, Scope: scope})
+				if err != nil || len(said) != len(q.Widths) {
+					t.Fatalf("%s: %d previews, %v", command, len(said), err)
+				}
+				one := &said[w]
+				stored := d.manage(t, admin.MethodQuestionsAllow, admin.Approval{DecisionID: q.DecisionID, Width: q.Widths[w].ID, Scope: scope}, nil)
+				if (stored != nil) != (one.Refused != "") {
+					t.Errorf("%s, %s, %q: %v, and the preview says %q", command, q.Widths[w].ID, scope, stored, one.Refused)
+				}
+				if stored != nil {
+					continue
+				}
+				want := admin.Preview{}
+				for command, n := range requests {
+					want.Requests += n
+					if send(command) {
+						want.Matched += n
+					}
+				}
+				if counted(one) != counted(&want) {
+					t.Errorf("%s, %s, %q: the preview is %s, and it is %s", command, q.Widths[w].ID, scope, counted(one), counted(&want))
+				}
+				total += want.Matched
+				d.permd(t, "remember", "forget", "--all")
+			}
+		}
+	}
+	if total == 0 {
+		t.Error("nothing was tried")
+	}
+}
+
+// previewDamaged: what cannot be read of past calls counts as what cannot be told, and a choice is
+// stored whether it can be previewed or not.
+func previewDamaged(t *testing.T) {
+	d := startDaemon(t)
+	project := d.project(t, nil)
+	p := d.asks(t, project)
+	var ids []string
+	for range 3 {
+		ids = append(ids, p.bash("go test ./x").ID)
+	}
+	d.waitKept(t, ids...)
+	file := d.argumentFiles(t)[0]
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := admin.NewChoice{Verdict: "allow", Kind: "run", Line: "go test *", Scope: "project", Dir: project}
+	for damaged, want := range map[string]string{
+		string(text): "3 of 3, 0 denied, 0 unknown", "": "0 of 3, 0 denied, 3 unknown", "\x00\n[]\n{": "0 of 3, 0 denied, 3 unknown",
+		strings.ReplaceAll(string(text), "go test ./x", "go test ./y"): "0 of 3, 0 denied, 3 unknown",
+		"{\"id\":\"" + ids[0] + "\",\"n\":9}\n":                        "0 of 3, 0 denied, 3 unknown",
+	} {
+		if err := os.WriteFile(file, []byte(damaged), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		said, err := choices.Previews(t.Context(), d.dialAdmin(t), admin.PreviewParams{Add: &n})
+		if err != nil || len(said) != 1 || counted(&said[0]) != want {
+			t.Errorf("%q: %s, %v, want %s", damaged, counted(&said[0]), err, want)
+		}
+	}
+	folder := filepath.Dir(file)
+	if err := errors.Join(os.Rename(folder, folder+".away"), os.WriteFile(folder, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if out, errs, code := printed(d.command("remember", "add", "run", "go test *", "--dir", project, "--dry-run")); code != 1 || out != "" || !strings.Contains(errs, "could not be read") {
+		t.Errorf("a dry run: %d %s%s", code, out, errs)
+	}
+	if list := d.choiceLines(t); list != "" {
+		t.Errorf("there are choices: %s", list)
+	}
+	if out := d.permd(t, "remember", "add", "run", "go test *", "--dir", project); strings.Contains(out, "would have") {
+		t.Errorf("added: %s", out)
+	}
+	p.is(p.bash("go test ./x"), decisions.Allow, decisions.ByMemory)
+}
+
+// TestPreviewCommands: a dry run stores nothing and says what would be; what is stored says what it
+// would have matched.
+func TestPreviewCommands(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	project := d.project(t, map[string]string{"package.json": `{"scripts": {"test": "echo 1"}}`})
+	p := d.asks(t, project)
+	for _, command := range []string{"go test ./a", "go test ./b", "npm test", "frob"} {
+		p.bash(command)
+	}
+	says := func(want string, args ...string) {
+		t.Helper()
+		if out := d.permd(t, args...); !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
+			t.Errorf("permd %v prints %s, want %s", args, out, want)
+		}
+	}
+	dry := func(want string, args ...string) {
+		t.Helper()
+		before := d.choiceLines(t)
+		says(want, append(args, "--dry-run")...)
+		if after := d.choiceLines(t); after != before {
+			t.Errorf("permd %v has changed\n%s\nto\n%s", args, before, after)
+		}
+	}
+	add := []string{"remember", "add", "run", "go test *", "--dir", project}
+	dry("would remember: allow run go test * (project "+project+") would have matched 2 of the last 4 requests of this project", add...)
+	dry(`"matched":2,"requests":4`, append(add, "--json")...)
+	dry("bound to script test of ./package.json) would have matched 1 of the last 4 requests", "remember", "add", "run", "npm test", "--dir", project)
+	says("would have matched 2 of the last 4 requests of this project", add...)
+	dry("already remembered, as ", add...)
+	p.bash("go test ./c")
+	id := strings.Fields(d.permd(t, "remember", "list"))[0]
+	dry("would remember: allow run go test * (user) would have matched 3 of the last 5 requests", "remember", "change", id, "--scope", "user")
+	says(`"preview":{"choices":[],"matched":1,"requests":5,"denied":0,"unknown":0}`, "remember", "add", "--reject", "run", "frob", "--dir", project, "--json")
+	if p.bash("frob").Verdict != decisions.Deny {
+		t.Error("the reject is not in force")
+	}
+	out, errs, code := printed(d.command("remember", "add", "run", "frob", "--dir", project, "--dry-run"))
+	if code != 0 || !strings.Contains(out, "would have matched 2 of the last 6 requests of this project, 1 of them denied") {
+		t.Errorf("an allow of what was denied: %d %s%s", code, out, errs)
+	}
+	if out, errs, code := printed(d.command("remember", "add", "run", "sh -c *", "--dir", project, "--dry-run")); code != 1 || !strings.Contains(out, "would be refused: ") {
+		t.Errorf("a shell: %d %s%s", code, out, errs)
+	}
+	d.hook(t, "cursor", hookInput(hookShell[8].in, project, "go vet ./a"))
+	says("would have matched 1 of the last 7 requests of this project", "allow")
+	says(`"previews":[{"decisionId":"`, "allow", "--json")
+}
+
+// uses counts how often what is remembered has matched.
+func (d *testDaemon) uses(t *testing.T) (n int64) {
+	t.Helper()
+	var list admin.Choices
+	if err := d.manage(t, admin.MethodChoicesList, struct{}{}, &list); err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Choices {
+		n += list.Choices[i].Matches
+	}
+	return n
+}
+
+func counted(p *admin.Preview) string {
+	return fmt.Sprintf("%d of %d, %d denied, %d unknown", p.Matched, p.Requests, p.Denied, p.Unknown)
+}
