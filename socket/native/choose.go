@@ -20,6 +20,10 @@ type chooseParams struct {
 	Width      string            `json:"width"`
 	Scope      string            `json:"scope"`
 	ExpiresIn  strictjson.Value  `json:"expiresIn"` // seconds
+
+	// rejectWidths is set if an answer of deny may name a width, which the client of the
+	// question is not told of.
+	rejectWidths bool
 }
 
 // chooseResult is the answer of permd/choose.
@@ -188,10 +192,10 @@ func (p *chooseParams) choice(ask *PendingQuestion, picked Resolution) (*decisio
 			return nil, nil // "always" was meant, but is not possible
 		}
 	case decisions.Deny:
-		if p.Width != "" {
+		if p.Width != "" && !p.rejectWidths {
 			return nil, socket.Refuse("a width belongs to an allow")
 		}
-		if !more && (!picked.Remember || ask.Offer == nil || ask.Offer.Reject == nil) {
+		if !more && p.Width == "" && (!picked.Remember || ask.Offer == nil || ask.Offer.Reject == nil) {
 			return nil, nil
 		}
 	case decisions.Ask:

@@ -263,7 +263,7 @@ func (l *WaitingQuestions) Answer(ctx context.Context, uid *uint32, a Answer) ([
 	w.answering = true
 	l.mu.Unlock()
 
-	p := chooseParams{DecisionID: a.DecisionID, Verdict: a.Verdict, Width: a.Width, Scope: a.Scope, ExpiresIn: a.ExpiresIn}
+	p := chooseParams{DecisionID: a.DecisionID, Verdict: a.Verdict, Width: a.Width, Scope: a.Scope, ExpiresIn: a.ExpiresIn, rejectWidths: true}
 	var done *chooseResult
 	reserved, err := p.reserve(w.asks)
 	if err == nil {
