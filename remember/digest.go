@@ -4,16 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
-	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/remember/facts"
 )
 
 // factsVersion is the version of the encoding below. A change of the encoding
@@ -186,9 +183,9 @@ func appendRun(b []byte, r *effects.Run, q *decisions.MemoryQuery, f form) []byt
 	}
 	b = appendText(b, string(stdinOf(r)))
 	b = appendText(b, r.StdinText)
-	at := locationOf(r, q)
-	b = appendFlag(b, at.inProject)
-	b = appendPath(b, at.cwd, q, f)
+	at := facts.LocationOf(r, q)
+	b = appendFlag(b, at.InProject)
+	b = appendPath(b, at.Cwd, q, f)
 	if f.variables {
 		b = appendList(append(b, 3), r.Variables) // a byte that no flag uses
 	}
@@ -225,24 +222,6 @@ func appendPath(b []byte, p string, q *decisions.MemoryQuery, f form) []byte {
 // within reports whether a path is a project's root or below it.
 func within(p, project string) bool {
 	return project != "" && lexpath.In(project, p)
-}
-
-// location is what a run is bound to: a project, the folder itself, or both.
-type location struct {
-	inProject bool
-	cwd       string
-}
-
-func locationOf(r *effects.Run, q *decisions.MemoryQuery) location {
-	// A folder that the path places in the project may be a link to another
-	// project.
-	p := location{inProject: within(r.Cwd, q.Project) && !q.Effect.Tags.Has(effects.Outside)}
-	// A relative path names another program in another folder, unless a script
-	// pins its content.
-	if !p.inProject || r.Executable != "" && !filepath.IsAbs(r.Executable) && r.Script == nil {
-		p.cwd = r.Cwd
-	}
-	return p
 }
 
 func stdinOf(r *effects.Run) effects.Stdin {
@@ -282,8 +261,8 @@ func pinsOf(q *decisions.MemoryQuery, scope ScopeKind) Pins {
 	inProject := false
 	switch e.Detail() {
 	case effects.DetailRun:
-		at := locationOf(e.Run, q)
-		p.Cwd, p.Stdin, inProject = at.cwd, string(stdinOf(e.Run)), at.inProject
+		at := facts.LocationOf(e.Run, q)
+		p.Cwd, p.Stdin, inProject = at.Cwd, string(stdinOf(e.Run)), at.InProject
 		if s := scriptOf(q); s != nil {
 			p.Script, p.SHA256 = s.Path, s.SHA256
 		}
@@ -310,68 +289,4 @@ func scriptOf(q *decisions.MemoryQuery) *effects.Script {
 		return q.Effect.Run.Script
 	}
 	return q.Target
-}
-
-// checkKnown returns what is missing for an exact match of the effect. An allow
-// needs more than a reject: unknown facts may be different next time.
-func checkKnown(q *decisions.MemoryQuery, verdict decisions.Verdict) error {
-	e := q.Effect
-	why := ""
-	switch e.Kind {
-	case effects.KindRun:
-		why = unknownRun(q, verdict == decisions.Allow)
-	case effects.KindRead, effects.KindWrite, effects.KindDelete:
-		if e.File == nil || !filepath.IsAbs(e.File.Path) {
-			why = "the path is not known"
-		}
-	case effects.KindConnect:
-		if e.Connect == nil || e.Connect.Host == "" {
-			why = "the host is not known"
-		}
-	case effects.KindUse:
-		switch {
-		case e.Use == nil || e.Use.Tool == "":
-			why = "the tool is not known"
-		case e.Use.OfKind():
-			why = "the call names no tool: another one of its kind may be of another tool"
-		}
-	case effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
-		fallthrough
-	default:
-		why = fmt.Sprintf("an effect of kind %q is never remembered", e.Kind)
-	}
-	if why != "" {
-		return errors.New(why)
-	}
-	return nil
-}
-
-func unknownRun(q *decisions.MemoryQuery, allow bool) string {
-	r := q.Effect.Run
-	if r == nil || r.Program == "" {
-		return "the program is not known"
-	}
-	if !allow {
-		return ""
-	}
-	for _, arg := range r.Args {
-		if strings.Contains(arg, effects.DynamicWord) {
-			return "an argument is only known when the command runs"
-		}
-	}
-	switch {
-	case q.Target != nil && q.Target.Unbound != "":
-		return q.Target.Unbound
-	case r.Program == effects.DynamicWord:
-		return "the program is only known when the command runs"
-	case !filepath.IsAbs(r.Cwd):
-		return "the folder it runs in is not known"
-	case r.Script != nil && (r.Script.SHA256 == "" || r.Script.Path == ""):
-		return "the script could not be read"
-	case r.Stdin == effects.StdinNetwork && !r.Known:
-		return "what it reads comes from the network"
-	case filepath.Base(r.Program) == "git" && !locationOf(r, q).inProject && !q.Effect.Tags.Has(effects.Worktree):
-		return "git obeys the configuration of where it runs, and that is no project"
-	}
-	return ""
 }

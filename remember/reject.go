@@ -14,6 +14,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/remember/facts"
 	"github.com/permd/permd/remember/labels"
 )
 
@@ -225,7 +226,7 @@ func isOpenEnded(e *effects.Effect) bool {
 // its text.
 func (k *hashKey) partOf(q *decisions.MemoryQuery, scope ScopeKind) *rejectPart {
 	e := q.Effect
-	if checkKnown(q, decisions.Deny) != nil || isOpenEnded(e) {
+	if facts.CheckKnown(q, decisions.Deny) != nil || isOpenEnded(e) {
 		return nil
 	}
 	ctx := pattern.Context{Project: q.Project}
@@ -244,7 +245,7 @@ func (k *hashKey) partOf(q *decisions.MemoryQuery, scope ScopeKind) *rejectPart 
 
 // widerPart returns the part for one effect that is the line of a level, nil if there is none.
 func widerPart(q *decisions.MemoryQuery, scope ScopeKind, level int) *rejectPart {
-	if level == 0 || checkKnown(q, decisions.Deny) != nil || isOpenEnded(q.Effect) {
+	if level == 0 || facts.CheckKnown(q, decisions.Deny) != nil || isOpenEnded(q.Effect) {
 		return nil
 	}
 	line := lineOf(q, scope, level)

@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/sqlitedb"
+	"github.com/permd/permd/remember/facts"
 	"github.com/permd/permd/remember/history"
 	"github.com/permd/permd/remember/labels"
 	"github.com/permd/permd/remember/lives"
@@ -163,7 +164,7 @@ func (s *Store) entryOf(d *Draft, now time.Time) (*entry, error) {
 	if q == nil || q.Effect == nil {
 		return nil, fmt.Errorf("%w: there is no effect", ErrNotRemembered)
 	}
-	if err := checkKnown(q, d.Verdict); err != nil {
+	if err := facts.CheckKnown(q, d.Verdict); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotRemembered, err)
 	}
 	if err := s.allowable(q); err != nil {

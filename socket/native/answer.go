@@ -44,7 +44,7 @@ func AnswerQuestion(ctx context.Context, deps Deps, asks *PendingQuestions, a An
 		}
 	}
 	p := chooseParams{DecisionID: a.DecisionID, Verdict: a.Verdict, Width: a.Width, Scope: a.Scope, ExpiresIn: a.ExpiresIn}
-	answer, err := p.choice(ask, Resolution{Verdict: a.Verdict})
+	answer, err := p.choice(ask, Resolution{Verdict: a.Verdict}, false)
 	if err != nil {
 		asks.release(ask)
 		return nil, err
