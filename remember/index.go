@@ -8,6 +8,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/remember/facts"
 	"github.com/permd/permd/remember/lives"
 )
 
@@ -357,21 +358,21 @@ func (s *search) run() {
 	switch e := s.q.Effect; {
 	case e.Use != nil:
 		if s.x.exactArguments > 0 {
-			s.tryForm(form{})
+			s.tryForm(facts.Form{})
 		}
-		s.tryForm(form{anyArguments: true})
+		s.tryForm(facts.Form{AnyArguments: true})
 	default:
-		s.tryForm(form{})
+		s.tryForm(facts.Form{})
 		if s.x.absolutes > 0 && (e.Run != nil || e.File != nil) {
-			s.tryForm(form{absolute: true})
+			s.tryForm(facts.Form{Absolute: true})
 		}
 		if s.q.Target != nil && s.q.Target.Earlier != "" {
-			s.tryForm(form{earlier: true})
-			s.tryForm(form{earlier: true, absolute: true})
+			s.tryForm(facts.Form{Earlier: true})
+			s.tryForm(facts.Form{Earlier: true, Absolute: true})
 		}
-		if movesFile(s.q.Effect) {
-			s.tryForm(form{moved: true})
-			s.tryForm(form{moved: true, absolute: true})
+		if facts.Moves(s.q.Effect) {
+			s.tryForm(facts.Form{Moved: true})
+			s.tryForm(facts.Form{Moved: true, Absolute: true})
 		}
 	}
 	s.x.lines.search(s)
@@ -380,13 +381,13 @@ func (s *search) run() {
 
 // tryForm considers the choices about the exact facts of the effect. Rejects hold whatever
 // variables are set.
-func (s *search) tryForm(f form) {
-	f.variables = setsVariables(s.q.Effect)
+func (s *search) tryForm(f facts.Form) {
+	f.Variables = facts.SetsVariables(s.q.Effect)
 	if d, ok := s.key.digestOf(s.q, f); ok {
 		s.check(s.x.lookup(&d))
 	}
-	if f.variables {
-		f.variables = false
+	if f.Variables {
+		f.Variables = false
 		if d, ok := s.key.digestOf(s.q, f); ok {
 			s.check(slices.DeleteFunc(slices.Clone(s.x.lookup(&d)), func(e *entry) bool { return e.choice.Verdict == decisions.Allow }))
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/decisions/targets"
+	"github.com/permd/permd/remember/facts"
 )
 
 // Bounds of the choices that are matched by their line.
@@ -142,7 +143,7 @@ func (x *lineIndex) search(s *search) {
 		x.searchRun(s, key, e.Run)
 	case effects.DetailFile:
 		x.searchFile(s, key, e.File.Path)
-		if within(e.File.Path, s.q.Project) {
+		if facts.Within(e.File.Path, s.q.Project) {
 			rel := e.File.Path[len(s.q.Project):]
 			if s.q.Project == "/" {
 				rel = e.File.Path
@@ -245,7 +246,7 @@ func (e *entry) matchesWith(q *decisions.MemoryQuery, anyContent bool) bool {
 		if e.choice.Scope.Kind == ForProject && inOtherRoot(q) {
 			return false
 		}
-		if pins.Stdin != "" && pins.Stdin != string(stdinOf(eff.Run)) || eff.Run.Stdin == effects.StdinText && !eff.Run.Readonly {
+		if pins.Stdin != "" && pins.Stdin != string(facts.StdinOf(eff.Run)) || eff.Run.Stdin == effects.StdinText && !eff.Run.Readonly {
 			return false
 		}
 		// A script is only matched by its hash, and a target by that of its
@@ -271,8 +272,8 @@ func (e *entry) matchesWith(q *decisions.MemoryQuery, anyContent bool) bool {
 // the project.
 func inOtherRoot(q *decisions.MemoryQuery) bool {
 	cwd := q.Effect.Run.Cwd
-	return q.Call != nil && !within(cwd, q.Project) && slices.ContainsFunc(q.Call.Roots, func(root string) bool {
-		return within(cwd, root) && !within(q.Call.Cwd, root)
+	return q.Call != nil && !facts.Within(cwd, q.Project) && slices.ContainsFunc(q.Call.Roots, func(root string) bool {
+		return facts.Within(cwd, root) && !facts.Within(q.Call.Cwd, root)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/targets"
+	"github.com/permd/permd/remember/facts"
 )
 
 // An allow of a run that executes files of the project is bound to their content, by a
@@ -34,7 +35,7 @@ type binding struct {
 
 // boundOf returns what an allow of the effect of q is bound to, nil if to no content.
 func (s *Store) boundOf(e *entry, q *decisions.MemoryQuery) *binding {
-	script := scriptOf(q)
+	script := facts.ScriptOf(q)
 	if q.Effect.Run == nil || script == nil || script.SHA256 == "" || script.Path == "" {
 		return nil
 	}
@@ -44,7 +45,7 @@ func (s *Store) boundOf(e *entry, q *decisions.MemoryQuery) *binding {
 	}
 	if e.line == nil {
 		f := e.form(q)
-		f.unbound = true
+		f.Unbound = true
 		if sum, ok := s.key.digestOf(q, f); ok {
 			b.Loose = sum[:]
 		}
@@ -71,7 +72,7 @@ func (s *Store) Outdated(q *decisions.MemoryQuery) *decisions.Outdated {
 	if e == nil {
 		return nil
 	}
-	pins, now := &e.choice.Pins, scriptOf(q)
+	pins, now := &e.choice.Pins, facts.ScriptOf(q)
 	o := &decisions.Outdated{
 		ChoiceID: e.choice.ID, What: e.boundTo(), How: decisions.ContentChanged, Since: e.choice.Created, Scope: string(e.choice.Scope.Kind),
 	}
@@ -106,11 +107,11 @@ func (x *index) outdated(key *hashKey, q *decisions.MemoryQuery, newest int64) *
 		return nil
 	}
 	s := search{x: x, key: key, q: q, now: newest, newest: newest, loosely: true}
-	for _, f := range []form{{unbound: true}, {unbound: true, absolute: true}} {
-		if f.absolute && x.absolutes == 0 {
+	for _, f := range []facts.Form{{Unbound: true}, {Unbound: true, Absolute: true}} {
+		if f.Absolute && x.absolutes == 0 {
 			continue
 		}
-		f.variables = setsVariables(q.Effect)
+		f.Variables = facts.SetsVariables(q.Effect)
 		if d, ok := key.digestOf(q, f); ok {
 			s.check(x.bound[d[0]][d])
 		}
@@ -121,7 +122,7 @@ func (x *index) outdated(key *hashKey, q *decisions.MemoryQuery, newest int64) *
 
 // fresher reports whether a choice that is outdated tells more than another.
 func (e *entry) fresher(than *entry, q *decisions.MemoryQuery) bool {
-	if now := scriptOf(q); now != nil {
+	if now := facts.ScriptOf(q); now != nil {
 		if same := e.choice.Pins.Script == now.Path; same != (than.choice.Pins.Script == now.Path) {
 			return same
 		}

@@ -76,9 +76,9 @@ const (
 func (k *hashKey) sum(domain string, uid uint32, fields ...string) digest {
 	var buf [1024]byte
 	b := append(buf[:0], k[:]...)
-	b = binary.BigEndian.AppendUint32(appendText(b, domain), uid)
+	b = binary.BigEndian.AppendUint32(facts.AppendText(b, domain), uid)
 	for _, f := range fields {
-		b = appendText(b, f)
+		b = facts.AppendText(b, f)
 	}
 	return sha256.Sum256(b)
 }

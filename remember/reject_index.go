@@ -8,6 +8,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/remember/facts"
 )
 
 // rejectIndex finds the parts of rejects that an effect may touch. Each part is
@@ -135,12 +136,12 @@ func (x *rejectIndex) searchHere(s *search) {
 		}
 	case effects.DetailFile:
 		x.searchFile(s, buf[:], e.File.Path, false)
-		if within(e.File.Path, s.q.Project) {
+		if facts.Within(e.File.Path, s.q.Project) {
 			x.searchFile(s, buf[:], "/"+strings.TrimPrefix(e.File.Path[len(s.q.Project):], "/"), true)
-		} else if e.File.Recursive && within(s.q.Project, e.File.Path) {
+		} else if e.File.Recursive && facts.Within(s.q.Project, e.File.Path) {
 			x.searchFile(s, buf[:], "/", true)
 		}
-		if tree := e.File.Tree; tree != "" && within(e.File.Path, tree) {
+		if tree := e.File.Tree; tree != "" && facts.Within(e.File.Path, tree) {
 			// What was said of a file of the project holds for that file of each of its
 			// working trees, from whichever of them the call comes.
 			s.tree = tree

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
+
+	"github.com/permd/permd/remember/facts"
 )
 
 // A reject for a project is about that project's files, and about runs in it. Whoever
@@ -38,7 +40,7 @@ func (x *rejectIndex) searchRoots(s *search) {
 			return
 		}
 		for root := range x.roots {
-			if root != e.File.Path && within(root, e.File.Path) {
+			if root != e.File.Path && facts.Within(root, e.File.Path) {
 				x.searchRoot(s, root, root)
 			}
 		}
@@ -62,10 +64,10 @@ func (x *rejectIndex) searchAboveUpTo(s *search, p, end string) {
 	if !filepath.IsAbs(p) {
 		return
 	}
-	inside := end != "" && within(p, end)
+	inside := end != "" && facts.Within(p, end)
 	if s.q.Trees != nil {
 		for _, t := range s.q.Trees(p) {
-			if x.roots[t.Key] > 0 && (!inside || !within(end, t.Root)) {
+			if x.roots[t.Key] > 0 && (!inside || !facts.Within(end, t.Root)) {
 				x.searchRoot(s, t.Root, t.Key)
 			}
 		}

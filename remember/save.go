@@ -236,7 +236,7 @@ func (s *Store) matchBy(e *entry, d *Draft) error {
 	c.Pins.Arguments = c.Kind == effects.KindUse && !any
 	if c.Label == "" {
 		c.Label = labels.Of(q, any, c.Scope.Kind == ForUser)
-		if c.Verdict == decisions.Allow && setsVariables(q.Effect) {
+		if c.Verdict == decisions.Allow && facts.SetsVariables(q.Effect) {
 			c.Label = labels.WithVariables(q.Effect.Run, c.Label)
 		}
 	}
