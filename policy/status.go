@@ -188,12 +188,13 @@ func (n *layerState) status() LayerStatus {
 	return out
 }
 
-// DeniedByOrg returns the entry of org's lists that denies everything that an allow of the
-// line matches, and its place; "" if there is none.
-func (s *Store) DeniedByOrg(p *pattern.Pattern) (line, at string) {
+// DenialsOfOrg returns a function for the rules in force that returns the entry of org's lists
+// which denies everything that an allow of a line matches, and its place; "" if there is none. It
+// is nil if those lists deny nothing.
+func (s *Store) DenialsOfOrg() func(*pattern.Pattern) (line, at string) {
 	st := s.state.Load()
-	if st == nil || st.org == nil || st.org.active == nil {
-		return "", ""
+	if st == nil || st.org == nil || st.org.active == nil || !st.org.active.ListsDeny() {
+		return nil
 	}
-	return st.org.active.DeniesAllOf(p)
+	return st.org.active.DeniesAllOf
 }

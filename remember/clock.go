@@ -31,6 +31,18 @@ func (s *Store) expired(e *entry) bool {
 	return e.expiredAt(now)
 }
 
+// expiredNow returns what expired does at this moment.
+func (s *Store) expiredNow() func(*entry) bool {
+	now := s.now().UnixNano()
+	latest := s.latest(now)
+	return func(e *entry) bool {
+		if e.choice.Verdict == decisions.Allow {
+			return e.expiredAt(latest)
+		}
+		return e.expiredAt(now)
+	}
+}
+
 // expireDue is called before choices are added. If the clock was set back,
 // choices that had already expired are dropped permanently, and time restarts
 // from here: otherwise a choice made now would expire immediately.

@@ -70,18 +70,13 @@ func (s *Store) draftsOf(a decisions.Answer) ([]Draft, error) {
 	case decisions.Allow:
 		return widthOf(a, d)
 	case decisions.Deny:
-		if a.Width != "" {
-			return nil, errors.New("a width belongs to an allow")
-		}
 		if a.Offer.Reject == nil {
 			return nil, errors.New("the call has no effect that a reject could be bound to")
 		}
 		if d.rejects = a.Offer.Reject; d.Scope == "" {
-			if d.Scope = ForProject; d.rejects.Query.Project == "" {
-				d.Scope = ForSession
-			}
+			d.Scope = rejectScope(d.rejects)
 		}
-		return []Draft{d}, nil
+		return s.rejectWidthOf(a, d)
 	case decisions.Ask:
 	}
 	return nil, errors.New("only an allow and a reject are remembered")
@@ -117,6 +112,26 @@ func widthOf(a decisions.Answer, d Draft) ([]Draft, error) {
 		drafts = append(drafts, one)
 	}
 	return drafts, nil
+}
+
+// rejectWidthOf returns the reject of a width; d is the one of the narrowest.
+func (s *Store) rejectWidthOf(a decisions.Answer, d Draft) ([]Draft, error) {
+	if a.Width == "" {
+		return []Draft{d}, nil
+	}
+	found := false
+	var ids []string
+	s.eachRejectWidth(d.rejects, func(level int, w *decisions.Width) bool {
+		if found = w.ID == a.Width; found {
+			d.Level = level
+		}
+		ids = append(ids, w.ID)
+		return !found
+	})
+	if !found {
+		return nil, fmt.Errorf("no width of that id was offered; there are: %s", strings.Join(ids, ", "))
+	}
+	return []Draft{d}, nil
 }
 
 // Drop revokes choices that Keep stored for an answer, see [decisions.StoredNow]. Those that have ended meanwhile are no error.

@@ -58,7 +58,7 @@ func TestKeep(t *testing.T) {
 		{"a reject", decisions.Answer{Verdict: decisions.Deny, Offer: offer("project", plain, other)}, 1, ""},
 		{"no offer", decisions.Answer{Verdict: decisions.Allow}, 0, "nothing was offered"},
 		{"another width", decisions.Answer{Verdict: decisions.Allow, Offer: offer("project", plain), Width: "w2"}, 0, "no width"},
-		{"a reject with a width", decisions.Answer{Verdict: decisions.Deny, Offer: offer("project", plain), Width: "w1"}, 0, "belongs to an allow"},
+		{"a reject with a width", decisions.Answer{Verdict: decisions.Deny, Offer: offer("project", plain), Width: "w1"}, 0, "there are: r1"},
 		{"a question", decisions.Answer{Verdict: decisions.Ask, Offer: offer("project", plain)}, 0, "only an allow and a reject"},
 		{"no such scope", decisions.Answer{Verdict: decisions.Allow, Offer: offer("project", plain), Scope: "world"}, 0, "the scopes are"},
 		{"outside of any project", decisions.Answer{Verdict: decisions.Allow, Offer: offer("", nowhere), Scope: "project"}, 0, "belongs to no project"},

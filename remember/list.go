@@ -2,6 +2,7 @@ package remember
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"math"
 	"os"
@@ -18,38 +19,112 @@ import (
 // person's unless it is nil. Replacements of lost choices of everyone are shown
 // to the user the daemon runs as.
 func (s *Store) List(uid *uint32) []Choice {
-	list, _ := s.Page(uid, "", math.MaxInt)
+	list, _, _ := s.Page(uid, Page{Limit: math.MaxInt})
 	return list
 }
 
-// Page returns a part of the list, at most limit choices: those after the one of an id, or the
-// first if it is not in the list. more is set if others follow.
-func (s *Store) Page(uid *uint32, after string, limit int) (list []Choice, more bool) {
+// Page selects a part of the list.
+type Page struct {
+	After string // the part begins after the choice of this id, or at the beginning if there is none
+	Limit int    // maximum number of choices
+	// Newest is set for a list that begins with the newest choice.
+	Newest bool
+}
+
+// Page returns a part of the list, and how many choices the whole list has. more is set if others
+// follow.
+func (s *Store) Page(uid *uint32, p Page) (list []Choice, total int, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	listed := func(e *entry) bool {
-		return !s.expired(e) && (uid == nil || *uid == e.choice.UID || e.choice.UID == allUsers && *uid == uint32(os.Geteuid()))
-	}
-	order := func(a, b *entry) int {
-		return cmp.Or(a.choice.Created.Compare(b.choice.Created), strings.Compare(a.choice.ID, b.choice.ID))
-	}
-	last := s.byID[after]
-	if last != nil && !listed(last) {
-		last = nil
-	}
-	all := make([]*entry, 0, len(s.byID))
-	for _, e := range s.byID {
-		if (last == nil || order(last, e) < 0) && listed(e) {
-			all = append(all, e)
+	expired := s.expiredNow()
+	list = make([]Choice, 0, min(p.Limit, len(s.byID)))
+	begun := p.After == "" || s.listedAt(uid, p.After, expired) == nil
+	for e := range s.inOrder(p.Newest) {
+		if expired(e) || !listed(uid, e) {
+			continue
+		}
+		total++
+		switch {
+		case !begun:
+			begun = e.choice.ID == p.After
+		case len(list) < p.Limit:
+			list = append(list, e.snapshot())
+		default:
+			more = true
 		}
 	}
-	slices.SortFunc(all, order)
-	n := min(limit, len(all))
-	list = make([]Choice, n)
-	for i, e := range all[:n] {
-		list[i] = e.snapshot()
+	return list, total, more
+}
+
+// All returns the choices of the list one by one, the newest first if newest is set.
+func (s *Store) All(uid *uint32, newest bool) iter.Seq[*Choice] {
+	return func(yield func(*Choice) bool) {
+		var all []*entry
+		s.mu.Lock()
+		expired := s.expiredNow()
+		for e := range s.inOrder(newest) {
+			if !expired(e) && listed(uid, e) {
+				all = append(all, e)
+			}
+		}
+		s.mu.Unlock()
+		for _, e := range all {
+			if c := e.snapshot(); !yield(&c) {
+				return
+			}
+		}
 	}
-	return list, n < len(all)
+}
+
+// Find returns the choices in force that have these ids, in their order, and the first id that
+// none has, "" if all have one.
+func (s *Store) Find(uid *uint32, ids []string) (found []Choice, missing string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	expired := s.expiredNow()
+	for _, id := range ids {
+		e := s.listedAt(uid, id, expired)
+		if e == nil {
+			return nil, id
+		}
+		found = append(found, e.snapshot())
+	}
+	return found, ""
+}
+
+// listedAt returns the entry of an id if it is in the list.
+func (s *Store) listedAt(uid *uint32, id string, expired func(*entry) bool) *entry {
+	if e := s.byID[id]; e != nil && !expired(e) && listed(uid, e) {
+		return e
+	}
+	return nil
+}
+
+// listed reports whether a choice is in the list of a person.
+func listed(uid *uint32, e *entry) bool {
+	return uid == nil || *uid == e.choice.UID || e.choice.UID == allUsers && *uid == uint32(os.Geteuid())
+}
+
+// inOrder returns all entries, the oldest or the newest first. Store.mu is held. The order is
+// kept until a choice is added or dropped.
+func (s *Store) inOrder(newest bool) iter.Seq[*entry] {
+	if s.ordered == nil || s.orderedAt != s.touches {
+		s.ordered = slices.AppendSeq(make([]*entry, 0, len(s.byID)), maps.Values(s.byID))
+		slices.SortFunc(s.ordered, func(a, b *entry) int {
+			return cmp.Or(a.choice.Created.Compare(b.choice.Created), strings.Compare(a.choice.ID, b.choice.ID))
+		})
+		s.orderedAt = s.touches
+	}
+	if newest {
+		return func(yield func(*entry) bool) {
+			for _, e := range slices.Backward(s.ordered) {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+	return slices.Values(s.ordered)
 }
 
 // maxCompared bounds the pairs of choices of one person that are compared after a change, so

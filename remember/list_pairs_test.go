@@ -125,19 +125,33 @@ func TestCoveredPairs(t *testing.T) {
 			}
 			found += len(all)
 			for _, uid := range []*uint32{nil, &[]uint32{1000}[0]} {
+				newest := rapid.Bool().Draw(t, "newest first")
 				var paged []Choice
 				for after, more := "", true; more; {
 					var page []Choice
-					page, more = s.Page(uid, after, rapid.IntRange(1, 5).Draw(t, "limit"))
+					var total int
+					page, total, more = s.Page(uid, Page{After: after, Limit: rapid.IntRange(1, 5).Draw(t, "limit"), Newest: newest})
+					if want := len(s.List(uid)); total != want {
+						t.Fatalf("a page says that there are %d choices, not %d", total, want)
+					}
 					if paged = append(paged, page...); more {
 						after = page[len(page)-1].ID
 					}
 				}
-				if list := s.List(uid); fmt.Sprintf("%+v", paged) != fmt.Sprintf("%+v", list) {
+				list := s.List(uid)
+				if newest {
+					slices.Reverse(list)
+				}
+				for _, c := range list {
+					if got, missing := s.Find(uid, []string{c.ID}); missing != "" || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", []Choice{c}) {
+						t.Fatalf("found is %+v, want %+v", got, c)
+					}
+				}
+				if fmt.Sprintf("%+v", paged) != fmt.Sprintf("%+v", list) {
 					t.Fatalf("in pages, the list is\n%+v\nwant\n%+v", paged, list)
 				}
 			}
-			if first, _ := s.Page(nil, "unknown", 1); len(first) > 0 && first[0].ID != s.List(nil)[0].ID {
+			if first, _, _ := s.Page(nil, Page{After: "unknown", Limit: 1}); len(first) > 0 && first[0].ID != s.List(nil)[0].ID {
 				t.Fatalf("after an unknown id, the list begins with %+v", first)
 			}
 		}

@@ -124,8 +124,9 @@ func (k *hashKey) textSum(q *decisions.MemoryQuery) (digest, bool) {
 	return k.sum(sumText, q.UID, c.Tool.Server, c.Tool.Name, q.Source()), true
 }
 
-// partsOf returns the parts of a reject, and the effect that each came from.
-func (k *hashKey) partsOf(r *decisions.Rejection, scope ScopeKind, understand func(*pattern.Pattern) *pattern.Pattern) (parts []*rejectPart, from []int) {
+// partsOf returns the parts of a reject, and the effect that each came from. Above level 0 a part
+// is the line of that level, as for an allow, where the effect has one.
+func (k *hashKey) partsOf(r *decisions.Rejection, scope ScopeKind, level int, understand func(*pattern.Pattern) *pattern.Pattern) (parts []*rejectPart, from []int) {
 	q := r.Query
 	add := func(p *rejectPart, i int) {
 		if p == nil || slices.ContainsFunc(parts, func(o *rejectPart) bool {
@@ -141,7 +142,10 @@ func (k *hashKey) partsOf(r *decisions.Rejection, scope ScopeKind, understand fu
 	texts := len(r.Asked) == 0 // something about the whole call was asked
 	for _, i := range r.Asked {
 		q.Effect = &q.All[i]
-		p := k.partOf(&q, scope)
+		p := widerPart(&q, scope, level)
+		if p == nil {
+			p = k.partOf(&q, scope)
+		}
 		if p == nil && isOpenEnded(q.Effect) {
 			texts = true
 		}
@@ -237,6 +241,23 @@ func (k *hashKey) partOf(q *decisions.MemoryQuery, scope ScopeKind) *rejectPart 
 	}
 	p.spell()
 	return p
+}
+
+// widerPart returns the part for one effect that is the line of a level, nil if there is none.
+func widerPart(q *decisions.MemoryQuery, scope ScopeKind, level int) *rejectPart {
+	if level == 0 || facts.CheckKnown(q, decisions.Deny) != nil || isOpenEnded(q.Effect) {
+		return nil
+	}
+	line := lineOf(q, scope, level)
+	if line == nil || scope == ForUser && inProjectOnly(line) {
+		return nil
+	}
+	// It is stored as text.
+	p, err := pattern.Parse(q.Effect.Kind, line.String())
+	if err != nil || p.String() != line.String() || !p.Touches(q.Effect, pattern.Context{Project: q.Project}) {
+		return nil
+	}
+	return &rejectPart{Part: Part{Kind: q.Effect.Kind, Rule: p.String()}, line: p}
 }
 
 func (k *hashKey) textPart(q *decisions.MemoryQuery) *rejectPart {

@@ -3,6 +3,7 @@ package remember
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -13,8 +14,6 @@ import (
 // rejection is the subject of a draft reject.
 func (d *Draft) rejection() (*decisions.Rejection, error) {
 	switch {
-	case d.Level != 0:
-		return nil, fmt.Errorf("%w: a reject has no width", ErrNotRemembered)
 	case d.rejects != nil:
 		return d.rejects, nil
 	case d.Query == nil || d.Query.Effect == nil:
@@ -38,7 +37,7 @@ func (s *Store) rejectOf(d *Draft, now time.Time) (*entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotRemembered, err)
 	}
-	parts, _ := s.key.partsOf(r, scope.Kind, s.options.Understand)
+	parts, _ := s.key.partsOf(r, scope.Kind, d.Level, s.options.Understand)
 	if len(parts) == 0 {
 		return nil, fmt.Errorf("%w: nothing is known of it that it could be told by", ErrNotRemembered)
 	}
@@ -63,7 +62,7 @@ func (s *Store) checkRejects(e *entry, d *Draft, now int64) error {
 	if err != nil {
 		return err
 	}
-	_, from := s.key.partsOf(r, e.choice.Scope.Kind, nil)
+	_, from := s.key.partsOf(r, e.choice.Scope.Kind, d.Level, nil)
 	alone := (&index{}).with(e)
 	for _, i := range from {
 		q := r.Query
@@ -80,9 +79,58 @@ func (s *Store) checkRejects(e *entry, d *Draft, now int64) error {
 
 // Rejectable reports whether a reject of the call can be remembered.
 func (s *Store) Rejectable(r *decisions.Rejection) bool {
-	parts, _ := s.key.partsOf(r, ForUser, nil)
+	parts, _ := s.key.partsOf(r, ForUser, 0, nil)
 	return len(parts) > 0
 }
+
+// maxRejectLevel is the widest level of a reject, as of an allow.
+const maxRejectLevel = 2
+
+// RejectWidths returns how a reject of the call can be remembered, the narrowest first: their
+// ids are r1, r2 and so on, the first of which is what was asked about alone. A width's label is
+// that of the choice which it stores in the width's scope.
+func (s *Store) RejectWidths(r *decisions.Rejection) (widths []decisions.Width) {
+	s.eachRejectWidth(r, func(_ int, w *decisions.Width) bool {
+		widths = append(widths, *w)
+		return true
+	})
+	return widths
+}
+
+// eachRejectWidth calls f with each width and its level until f returns false.
+func (s *Store) eachRejectWidth(r *decisions.Rejection, f func(level int, w *decisions.Width) bool) {
+	scope, former, n := rejectScope(r), "", 0
+	for level := range maxRejectLevel + 1 {
+		parts, _ := s.key.partsOf(r, scope, level, nil)
+		if len(parts) == 0 {
+			return
+		}
+		c := Choice{Verdict: decisions.Deny, Kind: parts[0].Kind, Label: partsLabel(parts)}
+		for _, p := range parts {
+			c.Parts = append(c.Parts, p.Part)
+		}
+		label := c.fullLabel()
+		if label == former {
+			continue
+		}
+		former, n = label, n+1
+		rule, _ := strings.CutSuffix(label, moreOptions)
+		if !f(level, &decisions.Width{ID: fmt.Sprintf("r%d", n), Label: label, Rule: rule, Scope: string(scope)}) {
+			return
+		}
+	}
+}
+
+// rejectScope returns the scope of a reject for which the person names none.
+func rejectScope(r *decisions.Rejection) ScopeKind {
+	if r.Query.Project == "" {
+		return ForSession
+	}
+	return ForProject
+}
+
+// moreOptions is in the label of a reject of a run that may have further options.
+const moreOptions = " (also with more options)"
 
 // fullLabel returns the label with the kind of effect, of each part if there are
 // several, and what it leaves open.
@@ -92,7 +140,7 @@ func (c *Choice) fullLabel() string {
 		label = string(c.Kind) + " " + label
 	}
 	if c.MoreOptions() {
-		label += " (also with more options)"
+		label += moreOptions
 	}
 	return label
 }

@@ -128,7 +128,7 @@ type Draft struct {
 	// rejects is what the person rejected; if nil, the effect of Query alone.
 	rejects *decisions.Rejection
 	Scope   ScopeKind
-	// Level is the width, as in the Proposals for the query; a reject has none.
+	// Level is the width, as in the Proposals for the query.
 	Level      int
 	DecisionID string
 	Expires    time.Time // zero: never

@@ -96,8 +96,11 @@ type Store struct {
 	byID   map[string]*entry
 	ofUser map[uint32]int // number of choices
 	// covered is what coveredOf found since the last of touches, by person.
-	covered     map[uint32]map[*entry]*entry
-	touches     int
+	covered map[uint32]map[*entry]*entry
+	touches int
+	// ordered are the entries as they are listed, since the same of touches.
+	ordered     []*entry
+	orderedAt   int
 	pending     pending.File
 	problems    []string // problems since the start
 	loss        string   // why rejects may be lost, "" if that is not known

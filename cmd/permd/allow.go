@@ -73,40 +73,70 @@ command.
 }
 
 func (a *app) denyCommand() *cobra.Command {
-	return &cobra.Command{
+	var o admin.Denial
+	var limit time.Duration
+	cmd := &cobra.Command{
 		Use:   "deny DECISION",
 		Short: "Deny a call that a client could not ask you about",
 		Long: `Answer no to a call that permd allow lists. A client that waits for your answer
 is told; where a harness has blocked the call before, it only waits no longer.
 With the id of a call that you allowed once, and that has not been made since,
-the yes is taken back; the log keeps the answer that you gave first. Nothing is
-remembered: permd remember add --reject does that.
+the yes is taken back; the log keeps the answer that you gave first.
+
+Nothing is remembered unless you choose a width with --width, which permd allow
+lists as "never": every call with an effect that its lines speak of is denied
+from then on.
 
 ` + cli.ExitCodes,
-		Example:           `  permd deny 01a1fd8c-f759-7ace-97fe-e3dd444ffe0e`,
+		Example: `  permd deny 01a1fd8c-f759-7ace-97fe-e3dd444ffe0e
+  permd deny 01a1fd8c-f759-7ace-97fe-e3dd444ffe0e --width r1 --scope user`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeQuestions,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkLimit(cmd, limit); err != nil {
+				return err
+			}
+			if o.Width == "" && (o.Scope != "" || limit != 0) {
+				return cli.Failf(cli.ExitUsage, "permd allow lists them", "--scope and --for belong to a --width")
+			}
+			o.ExpiresIn = int64(limit / time.Second)
 			return withMemory(cmd.Context(), func(m *memoryClient) error {
 				id, err := m.wholeQuestion(cmd.Context(), args[0])
 				if err != nil {
 					return err
 				}
-				var done admin.Denied
-				if err := m.c.Call(cmd.Context(), admin.MethodQuestionsDeny, admin.Denial{DecisionID: id}, &done); err != nil {
-					return m.answerError(cmd.Context(), id, err)
-				}
-				if a.JSON {
-					return cli.PrintJSON(a.Out, done)
-				}
-				if done.TakenBack {
-					fmt.Fprintln(a.Out, "taken back: the call is not allowed any more")
-					return nil
-				}
-				fmt.Fprintln(a.Out, "denied; nothing is remembered")
-				return nil
+				o.DecisionID = id
+				return a.deny(cmd.Context(), m, o)
 			})
 		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Width, "width", "", "remember this `width` of the answer: r1, r2 or r3")
+	f.StringVar(&o.Scope, "scope", "", "remember it in this `scope`: session, session+children, project or user")
+	f.Var(cli.Duration{To: &limit}, "for", "forget it after this `duration`, such as 8h or 7d")
+	return cmd
+}
+
+func (a *app) deny(ctx context.Context, m *memoryClient, o admin.Denial) error {
+	var done admin.Denied
+	if err := m.c.Call(ctx, admin.MethodQuestionsDeny, o, &done); err != nil {
+		return m.answerError(ctx, o.DecisionID, err)
+	}
+	if a.JSON {
+		return cli.PrintJSON(a.Out, done)
+	}
+	a.printAnswer(choices.Denied(&done), done.NotLogged)
+	return a.hintUndo(done.Undo)
+}
+
+// printAnswer prints what an answer has done.
+func (a *app) printAnswer(said []string, notLogged bool) {
+	w := cli.Folded(a.Out, 4)
+	for _, line := range said {
+		fmt.Fprintln(w, line)
+	}
+	if notLogged {
+		fmt.Fprintln(a.Err, "permd: warning: the answer is not in the decision log, which could not be written")
 	}
 }
 
@@ -145,13 +175,7 @@ func (a *app) allow(ctx context.Context, m *memoryClient, o admin.Approval) erro
 	if a.JSON {
 		return cli.PrintJSON(a.Out, done)
 	}
-	w := cli.Folded(a.Out, 4)
-	for _, said := range choices.Approved(&done) {
-		fmt.Fprintln(w, said)
-	}
-	if done.NotLogged {
-		fmt.Fprintln(a.Err, "permd: warning: the answer is not in the decision log, which could not be written")
-	}
+	a.printAnswer(choices.Approved(&done), done.NotLogged)
 	return a.hintUndo(done.Undo)
 }
 
@@ -231,6 +255,9 @@ func (a *app) listQuestions(ctx context.Context, m *memoryClient) error {
 		}
 		if q.NotRemembered != "" {
 			fmt.Fprintf(w, "    only once, not remembered: %s\n", display.Display(q.NotRemembered))
+		}
+		for _, width := range q.RejectWidths {
+			fmt.Fprintf(cli.Folded(a.Out, 16), "    --width %s  never: %s (%s)\n", width.ID, choices.OneLine(width.Label), cmp.Or(scopeWords[width.Scope], width.Scope))
 		}
 	}
 	return nil

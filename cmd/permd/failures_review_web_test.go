@@ -21,6 +21,7 @@ func TestFailuresReviewWeb(t *testing.T) {
 	failures(t, []failure{
 		{"review, the daemon is killed while a page is open", reviewKilled},
 		{"review, the daemon hangs", reviewStopped},
+		{"review, a no cannot be remembered", reviewNeverUnstored},
 		{"review, clients that hang", reviewHung},
 		{"review, decisions that cannot be read", reviewDamaged},
 	}, "review, the daemon is killed while a page is open")
@@ -103,8 +104,11 @@ func reviewKilled(t *testing.T) {
 	if status, text := r.get("questions"); status != http.StatusOK || !strings.Contains(text, id) {
 		t.Fatalf("the questions: %d %s", status, text)
 	}
-	form := url.Values{"answer": {"allow"}}
+	form, never := url.Values{"answer": {"allow"}}, url.Values{"answer": {"deny"}, "never": {"r1"}}
 	d.kill()
+	if status, text := r.post("questions/"+id, "questions", never); status != http.StatusServiceUnavailable || !strings.Contains(text, "did not confirm the answer") || strings.Contains(text, "Denied") {
+		t.Errorf("a no that is remembered without a daemon: %d %s", status, text)
+	}
 	if status, text := r.post("questions/"+id, "questions", form); status != http.StatusServiceUnavailable || !strings.Contains(text, "did not confirm the answer") || strings.Contains(text, "Allowed") {
 		t.Errorf("an answer without a daemon: %d %s", status, text)
 	}
@@ -159,6 +163,44 @@ func reviewStopped(t *testing.T) {
 		status, text := r.get("questions")
 		return status == http.StatusOK && !strings.Contains(text, "has not answered since")
 	})
+}
+
+// reviewNeverUnstored: a no that cannot be stored leaves the question open, and the page says so;
+// so does one with a width or a limit that there is not.
+func reviewNeverUnstored(t *testing.T) {
+	d := startDaemon(t)
+	project := d.project(t, nil)
+	r := newReviewer(t, d)
+	d.hook(t, "cursor", hookInput(hookShell[8].in, project, "curl -X POST https://api.example.com/v1"))
+	id := d.waiting(t, 1)[0]
+	for _, form := range []url.Values{
+		{"answer": {"deny"}, "never": {"w1"}},
+		{"answer": {"deny"}, "never": {"r1"}, "scope": {"org"}},
+		{"answer": {"deny"}, "never": {"r1"}, "expires": {"-1"}},
+	} {
+		if status, text := r.post("questions/"+id, "questions", form); status != http.StatusBadRequest || strings.Contains(text, "Denied") {
+			t.Errorf("%v: %d %s", form, status, text)
+		}
+	}
+	never := url.Values{"answer": {"deny"}, "never": {"r1"}}
+	release := d.lockDatabase(t, "remember.db")
+	if status, text := r.post("questions/"+id, "questions", never); status != http.StatusInternalServerError || !strings.Contains(text, "could not be stored") || strings.Contains(text, "Denied") {
+		t.Errorf("an answer that cannot be stored: %d %s", status, text)
+	}
+	release()
+	d.waiting(t, 1)
+	if list := d.choices(t); len(list) != 0 {
+		t.Errorf("remembered: %+v", list)
+	}
+	if status, text := r.post("questions/"+id, "questions", never); status != http.StatusOK || !strings.Contains(text, "Denied.") || !strings.Contains(text, "remembered: deny ") {
+		t.Errorf("the same answer afterwards: %d %s", status, text)
+	}
+	d.waiting(t, 0)
+	d.kill()
+	d.start(t)
+	if list := d.choices(t); len(list) != 1 || list[0].Verdict != "deny" {
+		t.Errorf("remembered: %+v", list)
+	}
 }
 
 // reviewHung: clients that send nothing, and that do not read, hold up a page for no longer

@@ -54,16 +54,17 @@ func wholeDecision(ctx context.Context, log *records.Log, typed string) (string,
 
 // wholeChoices returns the ids of the choices that texts are short for.
 func (m *memoryClient) wholeChoices(ctx context.Context, typed []string) ([]string, error) {
-	all, err := m.list(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ids := make([]string, len(all))
-	for i := range all {
-		ids[i] = all[i].ID
-	}
 	out := make([]string, len(typed))
 	for i, t := range typed {
+		var fit admin.Choices
+		if err := m.c.Call(ctx, admin.MethodChoicesList, admin.ChoiceQuery{Limit: admin.MaxFound, ChoiceFilter: admin.ChoiceFilter{ID: t}}, &fit); err != nil {
+			return nil, fmt.Errorf("listing choices: %w", err)
+		}
+		ids := make([]string, len(fit.Choices))
+		for i := range fit.Choices {
+			ids[i] = fit.Choices[i].ID
+		}
+		var err error
 		if out[i], err = whole(t, ids, "choice"); err != nil {
 			return nil, err
 		}

@@ -42,17 +42,17 @@ func withMemory(ctx context.Context, do func(m *memoryClient) error) error {
 	return do(&memoryClient{c})
 }
 
-// list returns all choices.
-func (m *memoryClient) list(ctx context.Context) ([]admin.Choice, error) {
+// list returns the choices that a filter selects, oldest first.
+func (m *memoryClient) list(ctx context.Context, f admin.ChoiceFilter) ([]admin.Choice, error) {
 	var all []admin.Choice
-	after := ""
+	q := admin.ChoiceQuery{ChoiceFilter: f}
 	for {
 		var page admin.Choices
-		if err := m.c.Call(ctx, admin.MethodChoicesList, map[string]string{"after": after}, &page); err != nil {
+		if err := m.c.Call(ctx, admin.MethodChoicesList, q, &page); err != nil {
 			return nil, fmt.Errorf("listing choices: %w", err)
 		}
 		all = append(all, page.Choices...)
-		if after = page.Next; after == "" {
+		if q.After = page.Next; q.After == "" {
 			return all, nil
 		}
 	}
@@ -95,48 +95,51 @@ func kindNames() string {
 
 // choiceFilter are the options that select choices.
 type choiceFilter struct {
-	kind, verdict, scope, of string
-	changed                  bool
-	dormant, covered         bool
+	admin.ChoiceFilter
+	expiring time.Duration
 }
 
 func (f *choiceFilter) flags(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.kind, "kind", "", "only choices about this `kind` of effect: "+kindNames())
-	fl.StringVar(&f.verdict, "verdict", "", "only choices with this `verdict`: allow or deny")
-	fl.StringVar(&f.scope, "scope", "", "only choices with this `scope`: session, session+children, project or user")
-	fl.StringVar(&f.of, "project", "", "only choices for the project with this root `directory`")
-	fl.BoolVar(&f.dormant, "dormant", false, "only choices that were not used for 90 days")
-	fl.BoolVar(&f.covered, "covered", false, "only choices that another one covers")
+	fl.StringVar(&f.Kind, "kind", "", "only choices about this `kind` of effect: "+kindNames())
+	fl.StringVar((*string)(&f.Verdict), "verdict", "", "only choices with this `verdict`: allow or deny")
+	fl.StringVar(&f.Scope, "scope", "", "only choices with this `scope`: session, session+children, project or user")
+	fl.StringVar(&f.Project, "project", "", "only choices for the project with this root `directory`")
+	fl.StringVar(&f.Agent, "agent", "", "only answers to questions of this `agent`, as the log has it")
+	fl.StringVar(&f.Tool, "tool", "", "only answers to questions about this `tool`, as the log has it")
+	fl.StringVar(&f.Text, "text", "", "only choices with this `text` in their lines, project or session")
+	fl.BoolVar(&f.Dormant, "dormant", false, "only choices that were not used for 90 days")
+	fl.BoolVar(&f.Covered, "covered", false, "only choices that another one covers")
+	fl.BoolVar(&f.Useless, "useless", false, "only allows of which org denies everything")
+	fl.BoolVar(&f.Unconfirmed, "unconfirmed", false, "only choices that have no effect until you confirm them")
+	fl.Var(cli.Duration{To: &f.expiring}, "expiring", "only choices that expire within this `duration`, such as 8h or 7d")
 }
 
 func (f *choiceFilter) check() error {
-	if f.of != "" {
-		dir, err := filepath.Abs(f.of)
+	if f.Project != "" {
+		dir, err := filepath.Abs(f.Project)
 		if err != nil {
 			return fmt.Errorf("finding the folder: %w", err)
 		}
-		f.of = dir
+		f.Project = dir
 	}
 	for _, o := range []struct {
 		name, value string
 		known       []string
 	}{
-		{"kind", f.kind, append([]string{""}, kindWords()...)},
-		{"verdict", f.verdict, []string{"", "allow", "deny"}},
-		{"scope", f.scope, []string{"", "session", "session+children", "project", "user"}},
+		{"kind", f.Kind, append([]string{""}, kindWords()...)},
+		{"verdict", string(f.Verdict), []string{"", "allow", "deny"}},
+		{"scope", f.Scope, []string{"", "session", "session+children", "project", "user"}},
 	} {
 		if !slices.Contains(o.known, o.value) {
 			return cli.Failf(cli.ExitUsage, "one of: "+strings.Join(o.known[1:], ", "), "unknown %s %q", o.name, o.value)
 		}
 	}
+	if f.expiring != 0 && f.expiring < time.Second {
+		return cli.Failf(cli.ExitUsage, "write a time such as 8h or 7d", "--expiring must be at least a second, not %s", f.expiring)
+	}
+	f.ExpiringIn = int64(f.expiring / time.Second)
 	return nil
-}
-
-func (f *choiceFilter) has(c *admin.Choice) bool {
-	kind := f.kind == "" || slices.ContainsFunc(choices.Parts(c), func(p admin.ChoicePart) bool { return p.Kind == f.kind })
-	return kind && (!f.changed || c.Changed != "") && (!f.dormant || c.Dormant) && (!f.covered || c.CoveredBy != "") && (f.verdict == "" || f.verdict == string(c.Verdict)) &&
-		(f.scope == "" || f.scope == c.Scope) && (f.of == "" || c.Scope == "project" && f.of == c.Of)
 }
 
 func (f *choiceFilter) empty() bool { return *f == choiceFilter{} }
@@ -146,8 +149,7 @@ func (m *memoryClient) choose(ctx context.Context, f *choiceFilter) ([]admin.Cho
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	all, err := m.list(ctx)
-	return slices.DeleteFunc(all, func(c admin.Choice) bool { return !f.has(&c) }), err
+	return m.list(ctx, f.ChoiceFilter)
 }
 
 func (a *app) rememberListCommand() *cobra.Command {
@@ -174,7 +176,7 @@ them, and allows that have no effect.
 		},
 	}
 	f.flags(cmd)
-	cmd.Flags().BoolVar(&f.changed, "changed", false, "only choices of an earlier version of permd that no longer apply as they did")
+	cmd.Flags().BoolVar(&f.Changed, "changed", false, "only choices of an earlier version of permd that no longer apply as they did")
 	return cmd
 }
 

@@ -34,7 +34,7 @@ longer apply from the next request on, even if the disk is full.
 				}
 			}
 			if named != 1 {
-				return cli.Failf(cli.ExitUsage, "see permd remember list", "give the ids of choices, or --all, or a filter: --kind, --verdict, --scope, --project, --dormant, --covered")
+				return cli.Failf(cli.ExitUsage, "see permd remember list", "give the ids of choices, or --all, or a filter such as --kind, --project, --agent or --dormant")
 			}
 			return withMemory(cmd.Context(), func(m *memoryClient) error {
 				return a.rememberForget(cmd.Context(), m, args, &f)

@@ -126,18 +126,18 @@ func TestReview(t *testing.T) {
 	hears(got, "deny")
 	page.shows("denied; nothing is remembered")
 
-	// A no that is remembered as a line.
+	// A no that is remembered.
 	got = ask("sh run.sh never")
 	page.keys("j")
 	page.shows("> ", "run sh run.sh never", ready)
 	page.keys("D")
-	page.shows("always deny", "> reject: run sh run.sh never")
+	page.shows("always deny", "> remember: run sh run.sh never")
 	page.shows("enter does it")
 	page.keys("Enter")
 	hears(got, "deny")
 	page.shows("remembered: deny run sh run.sh never")
 	page.keys("u")
-	page.shows("taken back: add", "forgotten: deny run sh run.sh never")
+	page.shows("taken back: answer", "forgotten: deny run sh run.sh never")
 	if list := choices(); strings.Contains(list, "never") {
 		t.Fatalf("remembered is\n%s", list)
 	}

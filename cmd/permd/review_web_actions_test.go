@@ -129,6 +129,27 @@ func TestReviewWebActions(t *testing.T) {
 		t.Errorf("still remembered: %+v", left)
 	}
 
+	// Never, with a width, a scope and a limit: what was stored is said, and taken back at once.
+	b.page("questions")
+	never := d.waitsFor(t, project, "s6", "curl -X POST https://api.example.com/never")
+	b.shows("https://api.example.com/never")
+	b.do("denying for always", chromedp.Click(chromedp.CSS(`input[name=never][value=r1]`)), chromedp.SetValue(chromedp.CSS("select[name=scope]"), "user"),
+		chromedp.SetValue(chromedp.CSS("select[name=expires]"), "28800"), chromedp.Click(chromedp.CSS("button.deny:not(.moved)")), chromedp.WaitVisible(chromedp.CSS("article.result .done")))
+	if got := <-never.answer; got != "deny" {
+		t.Errorf("the client is told %s", got)
+	}
+	stored = d.choices(t)
+	if len(stored) != 1 || stored[0].Verdict != "deny" || stored[0].Scope != "user" || stored[0].Expires.IsZero() {
+		t.Fatalf("remembered: %+v", stored)
+	}
+	b.shows("Denied.")
+	b.shows("remembered: deny " + strings.ReplaceAll(labelOf(&stored[0]), "\n", " + ") + " (user, until ")
+	b.do("undoing", chromedp.Click(chromedp.CSS("article.result form button")))
+	b.shows("Taken back: answer")
+	if left := d.choices(t); len(left) != 0 {
+		t.Errorf("still remembered: %+v", left)
+	}
+
 	// Answered elsewhere meanwhile: the page says so, and its own answer counts for nothing.
 	b.page("questions")
 	third := d.waitsFor(t, project, "s3", "curl -X POST https://api.example.com/three")

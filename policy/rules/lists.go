@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/pattern"
@@ -39,6 +40,11 @@ func listEntries(u Unit) []listEntry {
 		}
 	}
 	return out
+}
+
+// ListsDeny reports whether the layer's lists deny anything.
+func (l *Layer) ListsDeny() bool {
+	return slices.ContainsFunc(l.lists, func(e listEntry) bool { return e.Set == decisions.SetDeny })
 }
 
 // DeniesAllOf returns the entry of the layer's lists that denies everything that an allow

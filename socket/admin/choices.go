@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,10 +128,13 @@ type ChangedChoices struct {
 }
 
 // Choices is the result of list, show and forget. Next is the id to continue the list
-// after, "" at the end.
+// after, "" at the end. Of list, Total is how many choices the filter selects, and All how many
+// there are.
 type Choices struct {
 	Choices []Choice `json:"choices"`
 	Next    string   `json:"next,omitzero"`
+	Total   int      `json:"total,omitzero"`
+	All     int      `json:"all,omitzero"`
 	// Pending is set if the choices are revoked, but the change could not be stored yet.
 	Pending bool `json:"pending,omitzero"`
 	// Undo are the ids of the changes that were made, to be taken back with
@@ -142,11 +144,11 @@ type Choices struct {
 
 // Memory holds the remembered choices.
 type Memory interface {
-	// List returns all choices of a person, oldest first; nil means everybody's.
-	List(uid *uint32) []Choice
-	// Page returns at most limit of them, those after the one of an id, or the first ones if
-	// there is none of that id. more is set if others follow.
-	Page(uid *uint32, after string, limit int) (list []Choice, more bool)
+	// Select returns the part of the list that a query asks for, marked as by Mark.
+	Select(ctx context.Context, uid *uint32, q ChoiceQuery) (Choices, error)
+	// Find returns the choices of a person that have these ids, in their order, and the first id
+	// that none has, "" if all have one.
+	Find(uid *uint32, ids []string) (found []Choice, missing string)
 	// Mark adds to some of them what is known by comparing them with all of that person and with
 	// rules, which takes longer.
 	Mark(uid *uint32, some []Choice)
@@ -176,22 +178,17 @@ var ErrRefused = errors.New("not remembered")
 // registerChoices adds the methods about remembered choices.
 func registerChoices(m socket.Methods, mem Memory, log Log) {
 	m[MethodChoicesList] = func(c *socket.Conn, params strictjson.Value) (run, error) {
-		var p struct {
-			After string `json:"after"`
-			Limit int    `json:"limit"`
-		}
-		if err := decode(params, &p); err != nil {
+		var q ChoiceQuery
+		if err := decode(params, &q); err != nil {
 			return nil, err
 		}
-		if p.Limit < 0 || p.Limit > MaxList {
-			return nil, invalidParams(fmt.Sprintf("limit must be between 0 and %d", MaxList))
+		if err := q.check(); err != nil {
+			return nil, err
 		}
-		return func(context.Context) (any, error) {
-			list, more := mem.Page(visible(c), p.After, cmp.Or(p.Limit, MaxList))
-			mem.Mark(visible(c), list)
-			page := Choices{Choices: list}
-			if more {
-				page.Next = list[len(list)-1].ID
+		return func(ctx context.Context) (any, error) {
+			page, err := mem.Select(ctx, visible(c), q)
+			if err != nil {
+				return nil, fmt.Errorf("reading the journal: %w", err)
 			}
 			return page, nil
 		}, nil
@@ -202,7 +199,7 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 			return nil, err
 		}
 		return func(ctx context.Context) (any, error) {
-			found, err := find(mem.List(visible(c)), ids)
+			found, err := find(mem, visible(c), ids)
 			if err != nil {
 				return nil, err
 			}
@@ -221,7 +218,7 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 			return nil, err
 		}
 		return func(ctx context.Context) (any, error) {
-			found, err := find(mem.List(visible(c)), ids)
+			found, err := find(mem, visible(c), ids)
 			if err != nil {
 				return nil, err
 			}
@@ -242,7 +239,7 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 			return nil, err
 		}
 		return func(ctx context.Context) (any, error) {
-			if _, err := find(mem.List(visible(c)), ids); err != nil {
+			if _, err := find(mem, visible(c), ids); err != nil {
 				return nil, err
 			}
 			if err := mem.Confirm(ctx, ids); errors.Is(err, ErrRefused) {
@@ -250,7 +247,7 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 			} else if err != nil {
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the confirmation could not be stored"}
 			}
-			found, err := find(mem.List(visible(c)), ids)
+			found, err := find(mem, visible(c), ids)
 			return Choices{Choices: found}, err
 		}, nil
 	}
@@ -290,7 +287,7 @@ func registerChange(m socket.Methods, mem Memory) {
 			return nil, invalidParams("name a scope, and expiresIn or forever")
 		}
 		return func(ctx context.Context) (any, error) {
-			found, err := find(mem.List(visible(c)), p.IDs)
+			found, err := find(mem, visible(c), p.IDs)
 			if err != nil {
 				return nil, err
 			}
@@ -360,18 +357,10 @@ func idsOf(params strictjson.Value) ([]string, error) {
 }
 
 // find returns the choices with those ids, or an error if one is unknown.
-func find(all []Choice, ids []string) ([]Choice, error) {
-	byID := map[string]*Choice{}
-	for i := range all {
-		byID[all[i].ID] = &all[i]
-	}
-	found := make([]Choice, 0, len(ids))
-	for _, id := range ids {
-		choice := byID[id]
-		if choice == nil {
-			return nil, &socket.Error{Code: CodeNoChoice, Message: "no choice of that id: " + clipID(id)}
-		}
-		found = append(found, *choice)
+func find(mem Memory, uid *uint32, ids []string) ([]Choice, error) {
+	found, missing := mem.Find(uid, ids)
+	if len(found) < len(ids) {
+		return nil, &socket.Error{Code: CodeNoChoice, Message: "no choice of that id: " + clipID(missing)}
 	}
 	return found, nil
 }

@@ -37,6 +37,8 @@ type Question struct {
 	Widths    []decisions.Width `json:"widths"` // what a yes can be remembered for
 	// NotRemembered says why there are no widths, "" if there are.
 	NotRemembered string `json:"notRemembered,omitzero"`
+	// RejectWidths are what a no can be remembered for, none if it cannot.
+	RejectWidths []decisions.Width `json:"rejectWidths,omitzero"`
 }
 
 // Questions are pending questions, oldest first.
@@ -57,11 +59,22 @@ type Approval struct {
 // Denial is a person's no to a question.
 type Denial struct {
 	DecisionID string `json:"decisionId"`
+	// Width is the one of the RejectWidths to remember. With "" the call is denied once, and
+	// Scope and ExpiresIn must be empty.
+	Width     string `json:"width,omitzero"`
+	Scope     string `json:"scope,omitzero"`
+	ExpiresIn int64  `json:"expiresIn,omitzero"` // seconds
 }
 
 // Denied is the result of a denial.
 type Denied struct {
 	DecisionID string `json:"decisionId"`
+	// Stored are the choices that were stored, none for a no that applies once, and Undo the
+	// changes of choices that it made, for permd/choices.undo.
+	Stored []decisions.StoredChoice `json:"stored,omitzero"`
+	Undo   []string                 `json:"undo,omitzero"`
+	// NotLogged is set if the answer counts and is not in the journal.
+	NotLogged bool `json:"notLogged,omitzero"`
 	// TakenBack is set if the question was allowed once before, and no call had used that.
 	TakenBack bool `json:"takenBack,omitzero"`
 }
@@ -80,7 +93,7 @@ type Approved struct {
 	Undo []string `json:"undo,omitzero"`
 }
 
-// Asked holds the pending questions. A uid restricts both methods to the questions of
+// Asked holds the pending questions. A uid restricts the methods to the questions of
 // that person; nil means everybody's.
 type Asked interface {
 	Questions(uid *uint32) []Question
@@ -89,7 +102,7 @@ type Asked interface {
 	// the answer does not count.
 	Allow(ctx context.Context, uid *uint32, a Approval) (Approved, error)
 	// Deny answers a question with no. Its errors are those of Allow.
-	Deny(ctx context.Context, uid *uint32, id string) (Denied, error)
+	Deny(ctx context.Context, uid *uint32, no Denial) (Denied, error)
 }
 
 // ErrNotTaken is wrapped by errors for an answer for once that does not count.
@@ -130,11 +143,14 @@ func registerQuestions(m socket.Methods, asked Asked) {
 		if err := decode(params, &no); err != nil {
 			return nil, err
 		}
-		if no.DecisionID == "" {
+		switch {
+		case no.DecisionID == "":
 			return nil, invalidParams("decisionId is missing")
+		case no.Width == "" && (no.Scope != "" || no.ExpiresIn != 0):
+			return nil, invalidParams("scope and expiresIn belong to a width")
 		}
 		return func(ctx context.Context) (any, error) {
-			done, err := asked.Deny(ctx, visible(c), no.DecisionID)
+			done, err := asked.Deny(ctx, visible(c), no)
 			if err != nil {
 				return nil, answerError(err)
 			}

@@ -12,7 +12,8 @@ import (
 type Answer struct {
 	DecisionID string
 	Verdict    decisions.Verdict // Allow or Deny
-	// Width, Scope and ExpiresIn say what to remember, as in permd/choose.
+	// Width, Scope and ExpiresIn say what to remember, as in permd/choose. To WaitingQuestions
+	// also a deny may name a width, as whoever keeps it names those of the question's reject.
 	Width, Scope string
 	ExpiresIn    strictjson.Value
 	// Bind derives the offer to store from the question's; nil for that one.
@@ -43,7 +44,7 @@ func AnswerQuestion(ctx context.Context, deps Deps, asks *PendingQuestions, a An
 		}
 	}
 	p := chooseParams{DecisionID: a.DecisionID, Verdict: a.Verdict, Width: a.Width, Scope: a.Scope, ExpiresIn: a.ExpiresIn}
-	answer, err := p.choice(ask, Resolution{Verdict: a.Verdict})
+	answer, err := p.choice(ask, Resolution{Verdict: a.Verdict}, false)
 	if err != nil {
 		asks.release(ask)
 		return nil, err

@@ -54,7 +54,7 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 	}
 	asks := &StateOf(c).Questions
 	// From here on no other answer is accepted, while this one is stored.
-	a, err := p.reserve(asks)
+	a, err := p.reserve(asks, false)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ type reservedAnswer struct {
 }
 
 // reserve reserves the question for this answer. One that does not fit leaves it open.
-func (p *chooseParams) reserve(asks *PendingQuestions) (*reservedAnswer, error) {
+func (p *chooseParams) reserve(asks *PendingQuestions, fromElsewhere bool) (*reservedAnswer, error) {
 	ask, err := asks.reserve(p.DecisionID)
 	if err != nil {
 		return nil, err
@@ -90,12 +90,12 @@ func (p *chooseParams) reserve(asks *PendingQuestions) (*reservedAnswer, error) 
 		asks.release(ask)
 		return nil, socket.Refuse("answering the question: %v", err)
 	}
-	remember, err := p.choice(ask, picked)
+	remember, err := p.choice(ask, picked, fromElsewhere)
 	if err != nil {
 		asks.release(ask)
 		return nil, err
 	}
-	return &reservedAnswer{ask: ask, picked: picked, remember: remember}, nil
+	return &reservedAnswer{ask: ask, picked: picked, remember: remember, fromElsewhere: fromElsewhere}, nil
 }
 
 // store stores an answer. now is the request of the question with the session of now, nil
@@ -171,8 +171,9 @@ func CheckExpiresIn(v strictjson.Value) error {
 }
 
 // choice returns what to remember of the person's answer, nil for an answer that applies
-// once.
-func (p *chooseParams) choice(ask *PendingQuestion, picked Resolution) (*decisions.Answer, error) {
+// once. Only an answer from elsewhere names a width of a deny: the client of the question is not
+// told of those.
+func (p *chooseParams) choice(ask *PendingQuestion, picked Resolution, fromElsewhere bool) (*decisions.Answer, error) {
 	limited := p.limited()
 	// With a scope or a limit, an answer is meant for more than this call.
 	more := p.Scope != "" || limited
@@ -188,10 +189,10 @@ func (p *chooseParams) choice(ask *PendingQuestion, picked Resolution) (*decisio
 			return nil, nil // "always" was meant, but is not possible
 		}
 	case decisions.Deny:
-		if p.Width != "" {
+		if p.Width != "" && !fromElsewhere {
 			return nil, socket.Refuse("a width belongs to an allow")
 		}
-		if !more && (!picked.Remember || ask.Offer == nil || ask.Offer.Reject == nil) {
+		if !more && p.Width == "" && (!picked.Remember || ask.Offer == nil || ask.Offer.Reject == nil) {
 			return nil, nil
 		}
 	case decisions.Ask:

@@ -218,6 +218,21 @@ func (l *PersistentSessions) DenyOnce(uid *uint32, id string, log func() error) 
 func (l *PersistentSessions) AllowAlways(
 	ctx context.Context, uid *uint32, keeper decisions.Keeper, a decisions.Answer,
 ) ([]decisions.StoredChoice, error) {
+	a.Verdict = decisions.Allow
+	return l.always(ctx, uid, keeper, a)
+}
+
+// DenyAlways is AllowAlways with no.
+func (l *PersistentSessions) DenyAlways(
+	ctx context.Context, uid *uint32, keeper decisions.Keeper, a decisions.Answer,
+) ([]decisions.StoredChoice, error) {
+	a.Verdict = decisions.Deny
+	return l.always(ctx, uid, keeper, a)
+}
+
+func (l *PersistentSessions) always(
+	ctx context.Context, uid *uint32, keeper decisions.Keeper, a decisions.Answer,
+) ([]decisions.StoredChoice, error) {
 	l.mu.Lock()
 	q := l.find(uid, a.DecisionID)
 	if q != nil {
@@ -227,7 +242,7 @@ func (l *PersistentSessions) AllowAlways(
 	if q == nil {
 		return nil, ErrNoQuestion
 	}
-	a.Verdict, a.Offer = decisions.Allow, q.Decision.Offer
+	a.Offer = q.Decision.Offer
 	kept, err := keeper.Keep(ctx, a)
 	if l.answered(q, err == nil) {
 		return kept, err

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -90,56 +88,12 @@ func (d *daemon) recordEnd(ctx context.Context, id, as string) error {
 // choices is the memory in the words of the management methods.
 type choices struct{ d *daemon }
 
-// List returns the choices of a person, or of everybody.
-func (m choices) List(uid *uint32) []admin.Choice {
-	return m.wireAll(m.d.memory.List(uid))
-}
-
-// Page returns a part of that list.
-func (m choices) Page(uid *uint32, after string, limit int) (list []admin.Choice, more bool) {
-	part, more := m.d.memory.Page(uid, after, limit)
-	return m.wireAll(part), more
-}
-
 func (m choices) wireAll(list []remember.Choice) []admin.Choice {
 	out := make([]admin.Choice, len(list))
 	for i := range list {
 		out[i] = m.wire(&list[i])
 	}
 	return out
-}
-
-// dormantAfter is for how long a choice that is called dormant has matched nothing.
-const dormantAfter = 90 * 24 * time.Hour
-
-// Mark sets which choices are dormant, covered or denied by org, and which ones they cover.
-func (m choices) Mark(uid *uint32, list []admin.Choice) {
-	covered := m.d.memory.Covered(uid)
-	covers := map[string][]string{}
-	for _, id := range slices.Sorted(maps.Keys(covered)) {
-		if by := covered[id]; len(covers[by]) < admin.MaxCovers {
-			covers[by] = append(covers[by], id)
-		}
-	}
-	now := m.d.now()
-	for i := range list {
-		c := &list[i]
-		c.Covers = covers[c.ID]
-		last := c.Created
-		if c.LastMatched.After(last) {
-			last = c.LastMatched
-		}
-		c.Dormant = now.Sub(last) > dormantAfter
-		c.CoveredBy = covered[c.ID]
-		if c.Verdict != decisions.Allow || !c.Line || c.Changed != "" {
-			continue
-		}
-		if p, err := pattern.Parse(effects.Kind(c.Kind), c.Rule); err == nil {
-			if line, at := m.d.rules.DeniedByOrg(p); line != "" {
-				c.DeniedBy = fmt.Sprintf("%s %s (%s)", c.Kind, line, at)
-			}
-		}
-	}
 }
 
 func (m choices) wire(c *remember.Choice) admin.Choice {

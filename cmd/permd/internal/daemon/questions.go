@@ -34,6 +34,9 @@ func (q questions) Questions(uid *uint32) []admin.Question {
 			w.Reason = "permd was locked when it was asked"
 		}
 		w.Widths, w.NotRemembered = append(w.Widths, o.Decision.Widths...), o.Decision.NotRemembered
+		if offer := o.Decision.Offer; offer != nil && offer.Reject != nil {
+			w.RejectWidths = q.d.memory.RejectWidths(offer.Reject)
+		}
 		for i := range o.Decision.Effects {
 			w.Effects = append(w.Effects, o.Decision.Effects[i].Text)
 		}
@@ -127,12 +130,27 @@ func (q questions) lockChanged(uid *uint32, id string) error {
 // Deny answers a question with no. A harness has told its agent no before, so that its
 // question only stops waiting. A yes for once that no call has used is taken back; the journal
 // keeps it as the answer that was given.
-func (q questions) Deny(ctx context.Context, uid *uint32, id string) (admin.Denied, error) {
-	_, err := q.d.engine.Waiting.Answer(ctx, uid, native.Answer{DecisionID: id, Verdict: decisions.Deny})
+func (q questions) Deny(ctx context.Context, uid *uint32, no admin.Denial) (admin.Denied, error) {
+	var missed atomic.Bool
+	done, err := q.deny(context.WithValue(ctx, notLoggedKey{}, &missed), uid, no)
+	done.NotLogged = missed.Load()
+	return done, err
+}
+
+func (q questions) deny(ctx context.Context, uid *uint32, no admin.Denial) (admin.Denied, error) {
+	id := no.DecisionID
+	done := admin.Denied{DecisionID: id}
+	answer := native.Answer{DecisionID: id, Verdict: decisions.Deny, Width: no.Width, Scope: no.Scope}
+	if no.ExpiresIn != 0 {
+		answer.ExpiresIn = strictjson.Value(strconv.FormatInt(no.ExpiresIn, 10))
+	}
+	stored, err := q.d.engine.Waiting.Answer(ctx, uid, answer)
 	if errors.Is(err, native.ErrNoQuestion) {
+		if no.Width != "" {
+			return q.denyAlways(ctx, uid, no)
+		}
 		err = q.d.engine.Persistent.DenyOnce(uid, id, func() error { return q.d.recordAnswer(ctx, id, decisions.Deny, nil) })
 	}
-	done := admin.Denied{DecisionID: id}
 	switch {
 	case errors.Is(err, native.ErrNoQuestion):
 		if !q.d.engine.Persistent.TakeBack(uid, id) {
@@ -143,7 +161,32 @@ func (q questions) Deny(ctx context.Context, uid *uint32, id string) (admin.Deni
 	case err != nil:
 		return admin.Denied{}, fmt.Errorf("%w: %w", admin.ErrNotTaken, err)
 	}
+	if len(stored) > 0 {
+		done.Stored, done.Undo = stored, q.d.changesOf(ctx, decisions.StoredNow(stored))
+	}
 	return done, nil
+}
+
+// denyAlways answers a question of a harness with no, and remembers that.
+func (q questions) denyAlways(ctx context.Context, uid *uint32, no admin.Denial) (admin.Denied, error) {
+	limit, err := remember.Expiry(no.ExpiresIn)
+	if err != nil {
+		return admin.Denied{}, fmt.Errorf("%w: %w", admin.ErrRefused, err)
+	}
+	kept, err := q.d.engine.Persistent.DenyAlways(ctx, uid, q.d.engine.Keeper(), decisions.Answer{
+		DecisionID: no.DecisionID, Width: no.Width, Scope: no.Scope, For: limit,
+	})
+	switch {
+	case errors.Is(err, native.ErrNoQuestion):
+		return admin.Denied{}, admin.ErrNoQuestion
+	case errors.Is(err, decisions.ErrNotKept):
+		return admin.Denied{}, refused(err)
+	case err != nil:
+		return admin.Denied{}, err
+	}
+	// A no counts whether or not it is logged.
+	_ = q.d.recordAnswer(ctx, no.DecisionID, decisions.Deny, kept)
+	return admin.Denied{DecisionID: no.DecisionID, Stored: kept, Undo: q.d.changesOf(ctx, decisions.StoredNow(kept))}, nil
 }
 
 // drop revokes choices that were stored for an answer.

@@ -3,7 +3,6 @@ package review
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +22,6 @@ type answeredMsg struct {
 	said    string
 	changes []string // what permd/choices.undo takes back
 	err     error
-	kept    error // of an answer that counts: why it is not remembered
 }
 
 // words are an error for a person.
@@ -97,35 +95,30 @@ func (m *Model) allow(a admin.Approval) tea.Cmd {
 		}
 		said := choices.Approved(&done)
 		if done.NotLogged {
-			said = append(said, "the answer is not in the decision log, which could not be written")
+			said = append(said, notLogged)
 		}
 		msg.said, msg.changes = strings.Join(said, "; "), done.Undo
 		return msg
 	})
 }
 
-// deny answers with no, and remembers a reject if there is one.
-func (m *Model) deny(id string, reject *admin.NewChoice) tea.Cmd {
-	return m.send(id, func(d caller) (msg answeredMsg) {
+// deny answers with no, and with a width remembers it.
+func (m *Model) deny(no admin.Denial) tea.Cmd {
+	return m.send(no.DecisionID, func(d caller) (msg answeredMsg) {
 		var done admin.Denied
-		if msg.err = d.Call(admin.MethodQuestionsDeny, admin.Denial{DecisionID: id}, &done); msg.err != nil {
+		if msg.err = d.Call(admin.MethodQuestionsDeny, no, &done); msg.err != nil {
 			return msg
 		}
-		msg.said = "denied; nothing is remembered"
-		if reject == nil {
-			return msg
+		said := choices.Denied(&done)
+		if done.NotLogged {
+			said = append(said, notLogged)
 		}
-		var kept admin.Choices
-		if msg.kept = d.Call(admin.MethodChoicesAdd, *reject, &kept); msg.kept != nil {
-			return msg
-		}
-		msg.said, msg.changes = "denied", kept.Undo
-		for i := range kept.Choices {
-			msg.said += "; remembered: " + inOneLine(&kept.Choices[i])
-		}
+		msg.said, msg.changes = strings.Join(said, "; "), done.Undo
 		return msg
 	})
 }
+
+const notLogged = "the answer is not in the decision log, which could not be written"
 
 // answered takes over what became of an answer.
 func (m *Model) answered(msg *answeredMsg) {
@@ -133,9 +126,6 @@ func (m *Model) answered(msg *answeredMsg) {
 	var ended, note string
 	refused, isRefused := errors.AsType[*client.Error](msg.err)
 	switch {
-	case msg.kept != nil:
-		m.reached(msg.kept)
-		ended, note = "denied, not remembered", "denied once, and not remembered: "+words(msg.kept)
 	case msg.err == nil:
 		ended, note = msg.said, msg.said
 	case isRefused && refused.Code == admin.CodeNoDecision:
@@ -178,80 +168,65 @@ func (m *Model) allowForm(q *question) {
 		m.note = "only once, not remembered: " + display.Display(q.NotRemembered)
 		return
 	}
+	m.answerForm(q, "always allow", q.Widths, func(asked *admin.Question, w *decisions.Width) string {
+		return strings.Join(asked.Effects, "\n") + "\nis allowed, and from now on\n    " + strings.ReplaceAll(strings.TrimSuffix(w.Rule, "\n"), "\n", "\n    ")
+	}, func(id, width, scope string, limit int64) tea.Cmd {
+		return m.allow(admin.Approval{DecisionID: id, Width: width, Scope: scope, ExpiresIn: limit})
+	})
+}
+
+// denyForm lets the person choose what a no is remembered as.
+func (m *Model) denyForm(q *question) {
+	if len(q.RejectWidths) == 0 {
+		m.note = "nothing of it can be remembered here: d denies it once, permd remember add --reject remembers a line"
+		return
+	}
+	m.answerForm(q, "always deny", q.RejectWidths, func(asked *admin.Question, w *decisions.Width) string {
+		return strings.Join(asked.Effects, "\n") + "\nis denied, and from now on every call with\n    " + strings.ReplaceAll(w.Label, "\n", "\n    ")
+	}, func(id, width, scope string, limit int64) tea.Cmd {
+		return m.deny(admin.Denial{DecisionID: id, Width: width, Scope: scope, ExpiresIn: limit})
+	})
+}
+
+// answerForm lets the person choose one of the widths of a question, where it holds and how long.
+func (m *Model) answerForm(
+	q *question, title string, widths []decisions.Width,
+	preview func(asked *admin.Question, w *decisions.Width) string, send func(id, width, scope string, limit int64) tea.Cmd,
+) {
 	asked := q.Question
-	var widths []string
-	for i := range asked.Widths {
-		w := &asked.Widths[i]
-		widths = append(widths, display.Display(w.Label))
+	var labels []string
+	for i := range widths {
+		labels = append(labels, choices.OneLine(widths[i].Label))
 	}
 	scopes := []string{"", "session", "session+children", "project", "user"}
 	named := make([]string, len(scopes))
-	f := &form{title: "always allow", asked: &asked, opened: m.now()}
+	f := &form{title: title, asked: &asked, opened: m.now()}
 	for i, s := range scopes {
 		named[i] = scopeWords[s]
 	}
-	f.fields = []field{{name: "remember", options: widths}, {name: "where", options: named}, {name: "ends", options: append([]string{"never"}, limitNames()...)}}
+	f.fields = []field{{name: "remember", options: labels}, {name: "where", options: named}, {name: "ends", options: append([]string{"never"}, limitNames()...)}}
 	f.preview = func() string {
-		w := &asked.Widths[f.fields[0].at]
+		w := &widths[f.fields[0].at]
 		// Without a scope, that of the offer holds.
 		f.fields[1].options[0] = "as offered: " + scopeWords[w.Scope]
 		if w.Scope == "" {
 			f.fields[1].options[0] = "choose one"
 		}
-		return strings.Join(asked.Effects, "\n") + "\nis allowed, and from now on\n    " + strings.ReplaceAll(strings.TrimSuffix(w.Rule, "\n"), "\n", "\n    ")
+		return preview(&asked, w)
 	}
 	f.send = func() tea.Cmd {
-		w := &asked.Widths[f.fields[0].at]
-		a := admin.Approval{DecisionID: asked.DecisionID, Width: w.ID, Scope: scopes[f.fields[1].at]}
-		if w.Scope == "" && a.Scope == "" {
+		w := &widths[f.fields[0].at]
+		scope := scopes[f.fields[1].at]
+		if w.Scope == "" && scope == "" {
 			m.note = "choose where it holds"
 			m.form, f.at = f, 1
 			return nil
 		}
+		limit := int64(0)
 		if n := f.fields[2].at; n > 0 {
-			a.ExpiresIn = seconds(n - 1)
+			limit = seconds(n - 1)
 		}
-		return m.allow(a)
-	}
-	m.form = f
-}
-
-// rejectable are the lines of the widths, of which one can be remembered as a reject.
-func rejectable(q *admin.Question) (lines []string) {
-	for i := range q.Widths {
-		for line := range strings.Lines(q.Widths[i].Rule) {
-			line = strings.TrimSuffix(line, "\n")
-			if !slices.Contains(lines, line) && !strings.Contains(line, display.Masked) {
-				lines = append(lines, line)
-			}
-		}
-	}
-	return lines
-}
-
-// denyForm lets the person choose which line is denied from now on.
-func (m *Model) denyForm(q *question) {
-	asked := q.Question
-	lines := rejectable(&asked)
-	if len(lines) == 0 {
-		m.note = "nothing of it can be remembered here: d denies it once, permd remember add --reject remembers a line"
-		return
-	}
-	f := &form{title: "always deny", asked: &asked, opened: m.now()}
-	f.fields = []field{{name: "reject", options: lines}, {name: "where", options: []string{"in this project", "everywhere"}}, {name: "ends", options: append([]string{"never"}, limitNames()...)}}
-	f.preview = func() string {
-		return strings.Join(asked.Effects, "\n") + "\nis denied, and from now on every call with\n    " + lines[f.fields[0].at]
-	}
-	f.send = func() tea.Cmd {
-		kind, line, _ := strings.Cut(lines[f.fields[0].at], " ")
-		reject := &admin.NewChoice{Verdict: decisions.Deny, Kind: kind, Line: line, Scope: "project", Dir: asked.Cwd}
-		if f.fields[1].at == 1 {
-			reject.Scope = "user"
-		}
-		if n := f.fields[2].at; n > 0 {
-			reject.ExpiresIn = seconds(n - 1)
-		}
-		return m.deny(asked.DecisionID, reject)
+		return send(asked.DecisionID, w.ID, scope, limit)
 	}
 	m.form = f
 }

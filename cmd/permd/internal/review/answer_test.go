@@ -123,9 +123,24 @@ func TestRefused(t *testing.T) {
 	d.f.refuse = map[string]error{admin.MethodQuestionsAllow: &client.Error{Code: -32602, Message: "invalid params: it must not be remembered"}}
 	d.keys("A", "enter")
 	d.says(t, "the answer was not taken: it must not be remembered", "[1 questions 3]")
-	d.f.refuse = map[string]error{admin.MethodChoicesAdd: &client.Error{Code: -32602, Message: "invalid params: a line of no use"}}
+	d.f.refuse = map[string]error{admin.MethodQuestionsDeny: &client.Error{Code: -32602, Message: "invalid params: too many choices"}}
 	d.keys("D", "enter")
-	d.says(t, "denied once, and not remembered: a line of no use", "[1 questions 2]")
+	d.says(t, "the answer was not taken: too many choices", "[1 questions 3]")
+}
+
+// TestNever: a no that is remembered is sent as one answer, with the width, scope and limit of
+// the form, and is taken back with what it has stored.
+func TestNever(t *testing.T) {
+	t.Parallel()
+	d := newDriver(filledDaemon())
+	d.says(t, "never r1: run frob + read ./frob (in this project)", "never r2: run frob *")
+	d.keys("D")
+	d.says(t, "always deny", "is denied, and from now on every call with run frob read ./frob")
+	d.keys("right", "down", "left", "down", "right", "right")
+	d.says(t, "every call with run frob *", "where: everywhere", "ends: 8 hours")
+	d.keys("enter")
+	d.did(t, `questions.deny {"decisionId":"id-frob","width":"r2","scope":"user","expiresIn":28800}`)
+	d.says(t, "denied; remembered: deny run frob * (user); u takes it back")
 }
 
 // TestLost: a daemon that is gone is said, and looked for; what was not answered is not known as answered.

@@ -86,7 +86,13 @@ func (f *fake) answer(method string, sent []byte) (any, error) {
 		q := f.questions[i]
 		f.questions = slices.Delete(slices.Clone(f.questions), i, i+1)
 		if method == admin.MethodQuestionsDeny {
-			return admin.Denied{DecisionID: a.DecisionID}, nil
+			done := admin.Denied{DecisionID: a.DecisionID}
+			if a.Width != "" {
+				w := q.RejectWidths[slices.IndexFunc(q.RejectWidths, func(w decisions.Width) bool { return w.ID == a.Width })]
+				done.Stored = []decisions.StoredChoice{{ID: "kept", Verdict: "deny", Label: w.Label, Scope: cmp.Or(a.Scope, w.Scope)}}
+				done.Undo = []string{"change3"}
+			}
+			return done, nil
 		}
 		done := admin.Approved{Told: true, Stored: []decisions.StoredChoice{}}
 		if a.Width != "" {
@@ -169,11 +175,6 @@ func (f *fake) memory(method string, sent []byte, read func(any)) (any, error) {
 		}
 		f.forgot = nil
 		return admin.Undone{ID: "undo1", ChangeID: "change2", What: "forget", Time: start, Ended: []admin.PastChoice{}, Restored: restored}, nil
-	case admin.MethodChoicesAdd:
-		var n admin.NewChoice
-		read(&n)
-		c := admin.Choice{ID: "added", Verdict: n.Verdict, Kind: n.Kind, Rule: n.Line, Scope: n.Scope, Of: n.Dir, Created: f.now}
-		return admin.Choices{Choices: []admin.Choice{c}, Undo: []string{"change3"}}, nil
 	case admin.MethodChoicesChange:
 		var c admin.ChangedChoices
 		read(&c)
@@ -207,6 +208,10 @@ func questionOf(name string, until time.Duration) admin.Question {
 		Widths: []decisions.Width{
 			{ID: "w1", Label: "exactly this", Rule: "run " + name + "\nread ./" + name, Scope: "project"},
 			{ID: "w2", Label: "any `" + name + "`", Rule: "run " + name + " *"},
+		},
+		RejectWidths: []decisions.Width{
+			{ID: "r1", Label: "run " + name + "\nread ./" + name, Rule: "run " + name + "\nread ./" + name, Scope: "project"},
+			{ID: "r2", Label: "run " + name + " *", Rule: "run " + name + " *", Scope: "project"},
 		},
 	}
 }

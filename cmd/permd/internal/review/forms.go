@@ -167,7 +167,7 @@ Questions
   a   allow once
   A   always allow: choose what, where, how long
   d   deny once
-  D   always deny: choose the line, where, how long
+  D   always deny: choose what, where, how long
   u   take the last change of what is remembered back
 
 An answer is for the question with the cursor, which never

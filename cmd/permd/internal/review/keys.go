@@ -165,7 +165,7 @@ func (m *Model) questionKey(k tea.KeyPressMsg) tea.Cmd {
 		case "A":
 			return m.allowSeen(q, func() tea.Cmd { m.allowForm(&shown); return nil })
 		case "d":
-			return m.deny(q.DecisionID, nil)
+			return m.deny(admin.Denial{DecisionID: q.DecisionID})
 		case "D":
 			m.denyForm(q)
 		}

@@ -10,6 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/socket/admin"
 )
@@ -274,6 +275,10 @@ func (q *question) details(now time.Time) string {
 	}
 	if q.NotRemembered != "" {
 		fmt.Fprintf(&b, "only once, not remembered: %s\n", display.Display(q.NotRemembered))
+	}
+	for i := range q.RejectWidths {
+		w := &q.RejectWidths[i]
+		fmt.Fprintf(&b, "never %s: %s (%s)\n", display.Display(w.ID), choices.OneLine(w.Label), cmp.Or(scopeWords[w.Scope], w.Scope))
 	}
 	return b.String()
 }

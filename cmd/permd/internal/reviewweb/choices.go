@@ -1,14 +1,12 @@
 package reviewweb
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -16,6 +14,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -68,71 +67,53 @@ func marksOf(c *admin.Choice) (marks []string) {
 }
 
 // choiceFilter is what a person has typed to select choices.
-type choiceFilter struct{ Kind, Verdict, Scope, State, Text string }
+type choiceFilter struct{ Kind, Verdict, Scope, State, Agent, Tool, Project, Text string }
 
 // Any reports whether something is typed.
 func (f choiceFilter) Any() bool { return f != choiceFilter{} }
 
-func (f *choiceFilter) has(c *admin.Choice) bool {
-	state := true
+// query is the filter for the daemon.
+func (f *choiceFilter) query() admin.ChoiceFilter {
+	q := admin.ChoiceFilter{Kind: f.Kind, Verdict: decisions.Verdict(f.Verdict), Scope: f.Scope, Agent: f.Agent, Tool: f.Tool, Project: f.Project, Text: f.Text}
 	switch f.State {
 	case "dormant":
-		state = c.Dormant
+		q.Dormant = true
 	case "covered":
-		state = c.CoveredBy != ""
+		q.Covered = true
 	case "useless":
-		state = c.DeniedBy != ""
+		q.Useless = true
 	case "unconfirmed":
-		state = c.Unconfirmed || c.Changed != ""
+		q.Unconfirmed = true
+	case "expiring":
+		q.ExpiringIn = int64(expiringSoon / time.Second)
 	}
-	part := func(p admin.ChoicePart) bool {
-		return (f.Kind == "" || p.Kind == f.Kind) && (f.Text == "" || strings.Contains(p.Rule, f.Text))
-	}
-	found := slices.ContainsFunc(choices.Parts(c), part) || f.Kind == "" && f.Text != "" && strings.Contains(c.Of, f.Text)
-	return state && found && (f.Verdict == "" || f.Verdict == string(c.Verdict)) && (f.Scope == "" || f.Scope == c.Scope)
+	return q
 }
 
-// allChoices returns all choices, the oldest first.
-func (s *Server) allChoices(ctx context.Context) ([]admin.Choice, error) {
-	var all []admin.Choice
-	after := ""
-	for {
-		var page admin.Choices
-		if err := s.daemon.call(ctx, admin.MethodChoicesList, map[string]any{"after": after, "limit": admin.MaxList}, &page); err != nil {
-			return nil, fmt.Errorf("listing choices: %w", err)
-		}
-		all = append(all, page.Choices...)
-		if after = page.Next; after == "" {
-			break
-		}
-	}
-	return all, nil
-}
+// expiringSoon is how soon a choice ends that is called expiring.
+const expiringSoon = 7 * 24 * time.Hour
 
 func (s *Server) choicesPage(w http.ResponseWriter, r *http.Request) {
 	v := s.view(s.watch.look(r.Context()), "choices", "Choices")
 	q := r.URL.Query()
-	all, err := s.allChoices(r.Context())
-	if err != nil {
-		s.fail(w, r, v, err)
+	f := choiceFilter{q.Get("kind"), q.Get("verdict"), q.Get("scope"), q.Get("state"), q.Get("agent"), q.Get("tool"), q.Get("project"), q.Get("text")}
+	var page admin.Choices
+	err := s.daemon.call(r.Context(), admin.MethodChoicesList, admin.ChoiceQuery{After: q.Get("after"), Limit: choicesOfPage, Newest: true, ChoiceFilter: f.query()}, &page)
+	if e, ok := errors.AsType[*client.Error](err); ok && e.Code == socket.CodeParams {
+		s.refuse(w, &refusal{http.StatusBadRequest, "There is no such filter", message(err)})
 		return
 	}
-	f := choiceFilter{q.Get("kind"), q.Get("verdict"), q.Get("scope"), q.Get("state"), q.Get("text")}
-	var list []choiceView
-	from, _ := strconv.Atoi(q.Get("from")) // what is no number is the first page
-	found := 0
-	for i := range all {
-		c := &all[len(all)-1-i]
-		if !f.has(c) {
-			continue
-		}
-		if found++; found > from && len(list) < choicesOfPage {
-			list = append(list, viewOfChoice(c))
-		}
+	if err != nil {
+		s.fail(w, r, v, fmt.Errorf("listing choices: %w", err))
+		return
+	}
+	list := make([]choiceView, 0, len(page.Choices))
+	for i := range page.Choices {
+		list = append(list, viewOfChoice(&page.Choices[i]))
 	}
 	more := ""
-	if next := max(from, 0) + len(list); next < found {
-		q.Set("from", strconv.Itoa(next))
+	if page.Next != "" {
+		q.Set("after", page.Next)
 		more = q.Encode()
 	}
 	s.render(w, http.StatusOK, "choices", struct {
@@ -143,12 +124,12 @@ func (s *Server) choicesPage(w http.ResponseWriter, r *http.Request) {
 		Choices        []choiceView
 		All, Found     int
 		More           string
-	}{v, f, pattern.Kinds, scopes, states, list, len(all), found, more})
+	}{v, f, pattern.Kinds, scopes, states, list, page.All, page.Total, more})
 }
 
 var (
 	scopes = []string{"session", "session+children", "project", "user"}
-	states = []string{"dormant", "covered", "useless", "unconfirmed"}
+	states = []string{"dormant", "covered", "useless", "unconfirmed", "expiring"}
 )
 
 func (s *Server) choicePage(w http.ResponseWriter, r *http.Request, id string) {

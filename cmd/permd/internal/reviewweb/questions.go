@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
@@ -43,6 +44,11 @@ func (s *Server) questionViews(list []admin.Question) []questionView {
 			if width := &q.Widths[i]; !strings.Contains(width.Label, "(in this ") {
 				width.Label += " (" + cmp.Or(scopeWords[width.Scope], width.Scope) + ")"
 			}
+		}
+		q.RejectWidths = slices.Clone(q.RejectWidths)
+		for i := range q.RejectWidths {
+			width := &q.RejectWidths[i]
+			width.Scope = cmp.Or(scopeWords[width.Scope], width.Scope)
 		}
 		views = append(views, questionView{q, s.guard.base, s.guard.form})
 	}
@@ -133,10 +139,19 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, id string) {
 			o.Done, o.Details, o.Undo = allowed(&done)
 		}
 	case "deny":
+		no := admin.Denial{DecisionID: id, Width: f.Get("never")}
+		if no.Width != "" {
+			no.Scope = f.Get("scope")
+			if no.ExpiresIn, err = expiry(f.Get("expires")); err != nil {
+				o.Problem = err.Error()
+				s.result(w, r, http.StatusBadRequest, o)
+				return
+			}
+		}
 		var done admin.Denied
-		if err = s.daemon.call(r.Context(), admin.MethodQuestionsDeny, admin.Denial{DecisionID: id}, &done); err == nil {
+		if err = s.daemon.call(r.Context(), admin.MethodQuestionsDeny, no, &done); err == nil {
 			s.watch.answeredHere(id)
-			o.Done = "Denied. Nothing is remembered."
+			o.Done, o.Details, o.Undo = denied(&done)
 		}
 	default:
 		o.Problem = "There was no answer in the form. Nothing was changed."
@@ -175,12 +190,26 @@ func allowed(done *admin.Approved) (text string, details, undo []string) {
 	default:
 		text = "Allowed."
 	}
-	for i := range done.Stored {
-		k := &done.Stored[i]
-		details = append(details, fmt.Sprintf("remembered: %s %s (%s)", k.Verdict, k.Label, k.Scope))
+	return text, stored(done.Stored, done.NotLogged), done.Undo
+}
+
+// denied says what a no has done.
+func denied(done *admin.Denied) (text string, details, undo []string) {
+	text = "Denied."
+	switch {
+	case done.TakenBack:
+		text = "Taken back: the call is not allowed any more."
+	case len(done.Stored) == 0:
+		text = "Denied. Nothing is remembered."
 	}
-	if done.NotLogged {
-		details = append(details, "The answer is not in the decision log, which could not be written.")
+	return text, stored(done.Stored, done.NotLogged), done.Undo
+}
+
+// stored says what an answer has left.
+func stored(list []decisions.StoredChoice, notLogged bool) (said []string) {
+	said = choices.Stored(list)
+	if notLogged {
+		said = append(said, "The answer is not in the decision log, which could not be written.")
 	}
-	return text, details, done.Undo
+	return said
 }

@@ -1,0 +1,142 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/remember"
+	"github.com/permd/permd/socket/admin"
+)
+
+// Find returns choices by their ids.
+func (m choices) Find(uid *uint32, ids []string) (found []admin.Choice, missing string) {
+	list, missing := m.d.memory.Find(uid, ids)
+	return m.wireAll(list), missing
+}
+
+// Select returns a part of the choices of a person, or of everybody.
+func (m choices) Select(ctx context.Context, uid *uint32, q admin.ChoiceQuery) (admin.Choices, error) {
+	limit := cmp.Or(q.Limit, admin.MaxList)
+	if q.Empty() {
+		part, total, more := m.d.memory.Page(uid, remember.Page{After: q.After, Limit: limit, Newest: q.Newest})
+		page := admin.Choices{Choices: m.wireAll(part), Total: total, All: total}
+		m.Mark(uid, page.Choices)
+		if more {
+			page.Next = part[len(part)-1].ID
+		}
+		return page, nil
+	}
+	mark := m.marker(uid)
+	fits := func(c *admin.Choice) (bool, error) {
+		if !q.FitsUnmarked(c) || q.ExpiringIn > 0 && !expiresIn(c, mark.now, q.ExpiringIn) {
+			return false, nil
+		}
+		if mark.set(c); !q.FitsMarked(c) {
+			return false, nil
+		}
+		return m.isOf(ctx, c, q.Agent, q.Tool)
+	}
+	page := admin.Choices{Choices: []admin.Choice{}}
+	after, _ := m.d.memory.Find(uid, []string{q.After})
+	begun := len(after) == 0
+	var c admin.Choice
+	for of := range m.d.memory.All(uid, q.Newest) {
+		page.All++
+		c = m.wire(of)
+		fit, err := fits(&c)
+		if err != nil {
+			return admin.Choices{}, err
+		}
+		if fit {
+			page.Total++
+		}
+		switch {
+		case !begun:
+			begun = c.ID == q.After
+		case !fit:
+		case len(page.Choices) < limit:
+			page.Choices = append(page.Choices, c)
+		default:
+			page.Next = page.Choices[limit-1].ID
+		}
+	}
+	return page, nil
+}
+
+// expiresIn reports whether a choice expires within some seconds.
+func expiresIn(c *admin.Choice, now time.Time, seconds int64) bool {
+	limit := time.Duration(min(seconds, int64(math.MaxInt64/time.Second))) * time.Second
+	return !c.Expires.IsZero() && c.Expires.Sub(now) <= limit
+}
+
+// isOf reports whether a choice answered a question of an agent, about a tool; "" is any.
+func (m choices) isOf(ctx context.Context, c *admin.Choice, agent, tool string) (bool, error) {
+	if agent == "" && tool == "" {
+		return true, nil
+	}
+	if c.DecisionID == "" {
+		return false, nil
+	}
+	r, err := m.d.journal.Get(ctx, c.DecisionID)
+	if err != nil {
+		return false, fmt.Errorf("reading the journal: %w", err)
+	}
+	// The client reported the id.
+	return r != nil && r.Unreadable == "" && r.Peer.UID == c.UID && (agent == "" || r.Agent.Name == agent) && (tool == "" || r.Tool == tool), nil
+}
+
+// dormantAfter is for how long a choice that is called dormant has matched nothing.
+const dormantAfter = 90 * 24 * time.Hour
+
+// marker sets marks of choices.
+type marker struct {
+	now     time.Time
+	covered map[string]string
+	covers  map[string][]string
+	denied  func(*pattern.Pattern) (line, at string) // nil if org denies nothing
+}
+
+// marker returns one for the choices of a person.
+func (m choices) marker(uid *uint32) *marker {
+	k := &marker{now: m.d.now(), covered: m.d.memory.Covered(uid), covers: map[string][]string{}, denied: m.d.rules.DenialsOfOrg()}
+	for _, id := range slices.Sorted(maps.Keys(k.covered)) {
+		if by := k.covered[id]; len(k.covers[by]) < admin.MaxCovers {
+			k.covers[by] = append(k.covers[by], id)
+		}
+	}
+	return k
+}
+
+// Mark sets which choices are dormant, covered or denied by org, and which ones they cover.
+func (m choices) Mark(uid *uint32, list []admin.Choice) {
+	k := m.marker(uid)
+	for i := range list {
+		k.set(&list[i])
+	}
+}
+
+func (k *marker) set(c *admin.Choice) {
+	c.Covers = k.covers[c.ID]
+	last := c.Created
+	if c.LastMatched.After(last) {
+		last = c.LastMatched
+	}
+	c.Dormant = k.now.Sub(last) > dormantAfter
+	c.CoveredBy = k.covered[c.ID]
+	if k.denied == nil || c.Verdict != decisions.Allow || !c.Line || c.Changed != "" {
+		return
+	}
+	if p, err := pattern.Parse(effects.Kind(c.Kind), c.Rule); err == nil {
+		if line, at := k.denied(p); line != "" {
+			c.DeniedBy = fmt.Sprintf("%s %s (%s)", c.Kind, line, at)
+		}
+	}
+}
