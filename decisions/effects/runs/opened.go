@@ -43,10 +43,7 @@ func (v *invocation) opensThroughLinks() {
 	if !v.run.Readonly || v.b.Rest != nil || v.b.Remote || v.run.Cwd == "" {
 		return
 	}
-	sub := ""
-	if len(v.subs) > 0 {
-		sub = v.subs[0]
-	}
+	sub := strings.Join(v.subs, " ")
 	switch {
 	case ignoring.Has(v.run.Program):
 		for _, e := range v.ownReads() {
@@ -54,7 +51,7 @@ func (v *invocation) opensThroughLinks() {
 				v.opened(file)
 			}
 		}
-	case v.run.Program == "go" && (sub == "doc" || sub == "list" && !v.has([]string{"-m"})):
+	case v.run.Program == "go" && (sub == "doc" || sub == "mod why" || sub == "list" && !v.has([]string{"-m"})):
 		v.opensLinks(v.manifestRoot(), func(link string) bool {
 			name := path.Base(link)
 			return strings.HasSuffix(name, ".go") || name == "vendor" || name == "modules.txt"
