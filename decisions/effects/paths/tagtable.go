@@ -211,6 +211,12 @@ var guardTable = []guardGroup{
 		".lsp/config.edn", "hie.yaml", ".merlin", ".ocamlinit", ".sl/config", "jupyter_*config.py", "jupyter_*config.json", "ipython_*config.py", ".nvim/init.lua",
 		".nvim/init.vim", ".tmuxp.yaml", ".tmuxp.yml", ".tmuxp.json", ".vimspector.json", "session.vim",
 	}},
+	// What JetBrains' programs, Visual Studio, Eclipse, Kate, Nova, Theia and Qt Creator run or
+	// start, and servers that editors start by what these say: build servers (bsp), plugins.
+	{[]effects.Tag{effects.Startup}, []string{
+		".run", "*.run.xml", ".vs", "tasks.vs.json", "launch.vs.json", "launchsettings.json", ".externaltoolbuilders", "*.launch", ".kateproject*", ".nova", ".theia", ".qtcreator", "*.pro.user*",
+		".bsp", "buildserver.json", ".sourcekit-lsp", ".luarc.jsonc", ".luarc.doc.json", ".luacheckrc", ".tern-project", ".lapce", ".zellij",
+	}},
 	// What version and environment managers obey before the next program of the project
 	// runs: variables (rbenv-vars and the like: .NAMEenv-vars), shell code (rvm,
 	// smartcd), folders of packages (gemsets of rbenv and rvm), a program by its path,
@@ -294,6 +300,13 @@ var guardTable = []guardGroup{
 		"~/Library/Application Support/VSCodium/User", "~/Library/Application Support/Claude", "~/Library/Application Support/ClaudeCode",
 		"~/Library/Application Support/Zed", ".config/claude", ".idea", ".fleet", "/etc/claude-code", "/etc/codex", "/etc/gemini-cli",
 		"/etc/opencode", "/etc/github-copilot",
+	}},
+	// Further agents, and programs that start agents, whose files name commands, servers or
+	// instructions.
+	{[]effects.Tag{effects.AgentConfig}, []string{
+		".opencode.json", ".opencode.jsonc", ".serena", ".aiassistant", ".codebuddy", ".codex-plugin", ".cursor-plugin", ".cody", ".devin", ".firebender",
+		"firebender.json", ".forge", "gptme.toml", ".grok", ".iflow", "iflow.md", ".kilocodeignore", ".kimi", ".lingma", ".qodo", ".rovodev", ".ruler", ".specify", ".tabnine", ".zencoder",
+		"conductor.json", ".conductor", ".superset", ".container-use", ".antigravity", ".void", ".agentignore",
 	}},
 
 	{[]effects.Tag{effects.CI}, []string{

@@ -18,9 +18,15 @@ const maxGoFolders = 256
 // plainGoFields are the fields of go list's formats that are no text of a source file.
 var plainGoFields = wordset.Fields("ImportPath Dir Name Module.Path Module.Dir Root Target Standard GoFiles TestGoFiles Imports Deps")
 
-// goSources sets aside the reads of the packages whose sources go doc and go list print.
+// goSources sets aside the reads of the packages whose sources go doc, go list and go mod why
+// open.
 func (v *invocation) goSources() {
 	if v.run.Program != "go" || len(v.subs) == 0 || v.b.Remote || v.run.Cwd == "" || len(v.args) == 0 {
+		return
+	}
+	if slices.Equal(v.subs, []string{"mod", "why"}) { // it looks for imports in all packages
+		v.plainGo = true
+		v.goFolder(len(v.args)-1, v.manifestRoot())
 		return
 	}
 	doc := v.subs[0] == "doc"

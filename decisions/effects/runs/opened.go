@@ -43,14 +43,11 @@ func (v *invocation) opensThroughLinks() {
 	if !v.run.Readonly || v.b.Rest != nil || v.b.Remote || v.run.Cwd == "" {
 		return
 	}
-	sub := ""
-	if len(v.subs) > 0 {
-		sub = v.subs[0]
-	}
+	sub := strings.Join(v.subs, " ")
 	switch {
 	case ignoring.Has(v.run.Program):
 		v.opensIgnores()
-	case v.run.Program == "go" && (sub == "doc" || sub == "list" && !v.has([]string{"-m"})):
+	case v.run.Program == "go" && (sub == "doc" || sub == "mod why" || sub == "list" && !v.has([]string{"-m"})):
 		v.opensLinks(v.manifestRoot(), func(link string) bool {
 			name := path.Base(link)
 			return strings.HasSuffix(name, ".go") || name == "vendor" || name == "modules.txt"

@@ -42,7 +42,7 @@ var ownReaders = wordset.Fields("prettier biome markdownlint markdownlint-cli2 r
 // program without options always does.
 var followOptions = map[string][]string{
 	"ack": {"--follow"}, "ag": {"--follow"}, "cp": {"--dereference"}, "diff": nil, "egrep": {"--dereference-recursive"}, "fgrep": {"--dereference-recursive"},
-	"find": {"-L", "-follow"}, "gofmt": nil, "fd": {"--follow"}, "fdfind": {"--follow"}, "du": {"--dereference"}, "ls": {"--dereference"}, "tree": {"-l"},
+	"find": {"-L", "-follow"}, "go": nil, "gofmt": nil, "fd": {"--follow"}, "fdfind": {"--follow"}, "du": {"--dereference"}, "ls": {"--dereference"}, "tree": {"-l"},
 	"grep": {"--dereference-recursive"}, "gzip": {"--recursive"}, "gunzip": {"--recursive"}, "rg": {"--follow"}, "rsync": {"--copy-links"}, "scp": nil, "tar": {"--dereference"}, "zip": nil,
 }
 

@@ -140,6 +140,8 @@ func TestTripwiresAreGuarded(t *testing.T) {
 		"sub/.venv/bin/pytest", ".venv/lib/python3.11/site-packages/pip/__init__.py", "lib/python3/dist-packages/_distutils_hack/__init__.py", "node_modules/a/cli.js", "node_modules/.bin/tsc", "packages/a/node_modules/.bin/tsc", "-rf", "src/--exec", "-", "-n/x", "./-delete", ".tool-versions", "rust-toolchain.toml", ".mvn/jvm.config",
 		".bazelrc", "bunfig.toml", "pip.conf", "gradle/wrapper/gradle-wrapper.properties", "mise.local.toml", "lefthook-local.yml", ".pnpmfile.cjs", ".vscode/tasks.json", ".zed/settings.json",
 		".idea/runConfigurations/x.xml", ".devcontainer/devcontainer.json", ".envrc", ".npmrc", "sitecustomize.py", ".gdbinit", ".Rprofile", ".irbrc", ".commitlintrc.js",
+		".opencode.json", ".run/x.run.xml", "conf/Tests.run.xml", ".vs/tasks.vs.json", "src/launch.vs.json", "Properties/launchSettings.json", ".serena/project.yml", ".bsp/sbt.json", "buildServer.json",
+		".sourcekit-lsp/config.json", ".externalToolBuilders/x.launch", ".kateproject", ".codebuddy/settings.json", ".iflow/settings.json", ".specify/scripts/bash/x.sh", "conductor.json", ".luacheckrc", ".theia/tasks.json",
 	} {
 		e := r.File(effects.KindWrite, name, obeyedProject, "")
 		if guarded := e.Guarded() != 0; guarded == (name == "-") && e.File != nil {
@@ -152,7 +154,7 @@ func TestTripwiresAreGuarded(t *testing.T) {
 		"package.json", "Makefile", "pyproject.toml", "conftest.py", "go.mod", "Cargo.toml", "tsconfig.json", "src/main.go", "src/a-b.go", "a-", "eslint.config.js", "vite.config.ts",
 		"docker-compose.yml", "Dockerfile", "flake.nix", "requirements.txt", "tox.ini", "pytest.ini", ".eslintrc.json", ".prettierrc", ".editorconfig", "turbo.json", "nx.json", "Vagrantfile",
 		"bin/run.sh", "scripts/build.sh", "src/venv/x.py", "docs/renovate.md", ".venv/lib/python3/x.py", "src/node_modules.go", "jest.config.js", "justfile", "build.gradle", "gradle.properties",
-		".github/CODEOWNERS", "codecov.yml", "deno.json", "WORKSPACE", "model.pth",
+		".github/CODEOWNERS", "codecov.yml", "deno.json", "WORKSPACE", "model.pth", "run/main.go", "src/run.xml", "vs/a.go", "opencode.go", "src/serena.py",
 	} {
 		if e := r.File(effects.KindWrite, name, obeyedProject, ""); e.File == nil || e.Guarded() != 0 {
 			t.Errorf("%s is guarded: %v %s", name, e.Guarded().Names(), e.Why)
