@@ -80,7 +80,7 @@ func registerPreview(m socket.Methods, mem Memory) {
 		}
 		return func(ctx context.Context) (any, error) {
 			if p.Change != nil {
-				if _, err := find(mem.List(visible(c)), p.Change.IDs); err != nil {
+				if _, err := find(mem, visible(c), p.Change.IDs); err != nil {
 					return nil, err
 				}
 			}
