@@ -149,7 +149,8 @@ func (o *Own) Append(b, id []byte, at int64) (_ []byte, ok bool) {
 
 // DecodeOwn reads what Append wrote.
 func DecodeOwn(data []byte, id string, at int64) (o Own, err error) {
-	list, err := strictjson.ParseArray(data)
+	var room Own
+	list, err := strictjson.AppendArray(room[:0], data)
 	if err != nil {
 		return o, fmt.Errorf("reading the values of a record's own: %w", err)
 	}
@@ -168,10 +169,13 @@ func DecodeOwn(data []byte, id string, at int64) (o Own, err error) {
 
 // columnValues are the values that a row's columns tell.
 func columnValues(id string, at int64) (o Own, err error) {
-	if o[ownID], err = jsontext.AppendQuote(nil, id); err != nil {
+	// Both are often made, and fit into one allocation.
+	b := appendTime(make([]byte, 0, len(id)+len(time.RFC3339Nano)+len(`""""`)), at)
+	n := len(b)
+	if b, err = jsontext.AppendQuote(b, id); err != nil {
 		return o, fmt.Errorf("quoting an id: %w", err)
 	}
-	o[ownTime] = appendTime(nil, at)
+	o[ownTime], o[ownID] = b[:n:n], b[n:]
 	return o, nil
 }
 

@@ -62,7 +62,7 @@ func (b *buffers) fill(e *entry, id *chain.ID, start int64, l *lists, outcome fu
 	if len(e.prev) == len(e.content) && len(e.hash) == len(e.content) {
 		prev := chain.Hash(e.prev)
 		if chain.Linked(id, &prev, &e.content) == chain.Hash(e.hash) {
-			e.row = rawRow{} // not needed any more
+			e.linked, e.row = true, rawRow{} // which is not needed any more
 			return
 		}
 	}

@@ -152,12 +152,13 @@ func (v *verifier) listedUpTo(e *entry) {
 	for v.nextListed < len(l.listed) && l.listed[v.nextListed].seq == e.seq {
 		v.nextListed++
 	}
-	span := e.seq >> body.SpanBits
-	times, ok := v.spans[span]
-	if !ok {
-		times = [2]int64{e.time, e.time}
+	if span := e.seq >> body.SpanBits; span != v.span || v.times == nil {
+		if v.span, v.times = span, v.spans[span]; v.times == nil {
+			v.times = &[2]int64{e.time, e.time}
+			v.spans[span] = v.times
+		}
 	}
-	v.spans[span] = [2]int64{min(times[0], e.time), max(times[1], e.time)}
+	v.times[0], v.times[1] = min(v.times[0], e.time), max(v.times[1], e.time)
 }
 
 // finishLists compares what lists know of many decisions at once. Up to the cut it may be
@@ -182,7 +183,7 @@ func (v *verifier) finishLists() {
 		switch {
 		case !ok:
 			v.fault(at(first), Missing, "the times of decisions %d to %d are missing, by which lists find them", first, first+1<<body.SpanBits-1)
-		case has[0] > times[0] || has[1] < times[1] || first > v.cut && has != times:
+		case has[0] > times[0] || has[1] < times[1] || first > v.cut && has != *times:
 			v.fault(at(first), Changed, "the times of decisions %d to %d, by which lists find them, are not theirs", first, first+1<<body.SpanBits-1)
 		}
 	}

@@ -1,12 +1,15 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"io"
+	"math"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/permd/permd/decisions/journal/body"
@@ -23,6 +26,7 @@ type entry struct {
 	idText     string
 	prev, hash []byte
 	content    chain.Hash // of what is stored
+	linked     bool       // its hash is the one that it should have
 	bad        string     // why there is no content
 	odd        string     // what is wrong with columns beside the record
 	added      []addition
@@ -32,6 +36,9 @@ type entry struct {
 
 	row rawRow
 }
+
+// at is an entry that is not there.
+func at(seq int64) *entry { return &entry{seq: seq} }
 
 // addition is what was added to a record.
 type addition struct {
@@ -43,6 +50,14 @@ type addition struct {
 type rawRow [22]driver.Value
 
 func (e *entry) id() string { return e.idText }
+
+// should returns the hash that the entry should have.
+func (e *entry) should(id *chain.ID, prev *chain.Hash) chain.Hash {
+	if e.linked {
+		return chain.Hash(e.hash)
+	}
+	return chain.Linked(id, prev, &e.content)
+}
 
 // name says what was added to a record.
 func (e *entry) name() string {
@@ -217,7 +232,7 @@ func (l *lists) readRaw(ctx context.Context, conn driver.Conn, free *sync.Pool, 
 		cursors[i] = c
 	}
 	rows, notes := cursors[0], cursors[1]
-	bodies := &bodyReader{conn: conn, c: cursors[2], known: map[int64][]byte{}, unused: map[int64]bool{}}
+	bodies := &bodyReader{conn: conn, c: cursors[2], other: map[int64][]byte{}}
 	batch := free.Get().(*entryBatch)
 	for rows.more || notes.more {
 		batch.entries = batch.entries[:len(batch.entries)+1]
@@ -296,55 +311,82 @@ func (e *entry) setRow(row []driver.Value, bodies *bodyReader) error {
 
 // bodyReader reads bodies about in the order in which records use them.
 type bodyReader struct {
-	conn  driver.Conn
-	c     *cursor
-	known map[int64][]byte
-	// unused are those that were read and that no record has used yet.
-	unused map[int64]bool
+	conn   driver.Conn
+	c      *cursor
+	known  []knownBody // in their order
+	unused int64       // that were dropped from known
+	// other are bodies that were read by themselves.
+	other map[int64][]byte
+}
+
+// knownBody is a body that was read.
+type knownBody struct {
+	first int64
+	text  []byte
+	used  bool // by a record
 }
 
 // surplus returns how many bodies no record has used.
 func (b *bodyReader) surplus() (int64, error) {
+	b.drop(math.MaxInt64)
 	for b.c.more {
-		b.unused[number(b.c.row[0])] = true
+		b.unused++
 		if err := b.c.next(); err != nil {
 			return 0, err
 		}
 	}
-	return int64(len(b.unused)), nil
+	return b.unused, nil
+}
+
+// drop forgets the bodies before a number.
+func (b *bodyReader) drop(before int64) {
+	n := 0
+	for ; n < len(b.known) && b.known[n].first < before; n++ {
+		if !b.known[n].used {
+			b.unused++
+		}
+	}
+	b.known = slices.Delete(b.known, 0, n)
 }
 
 // get returns a body, nil if there is none.
 func (b *bodyReader) get(first, seq int64) ([]byte, error) {
 	for b.c.more && number(b.c.row[0]) <= min(first, seq) {
-		b.known[number(b.c.row[0])] = blob(b.c.row[1])
-		b.unused[number(b.c.row[0])] = true
+		b.known = append(b.known, knownBody{number(b.c.row[0]), blob(b.c.row[1]), false})
 		if err := b.c.next(); err != nil {
 			return nil, err
 		}
 	}
 	if len(b.known) > 4*body.SharedFor {
-		for n := range b.known {
-			if n < seq-2*body.SharedFor {
-				delete(b.known, n)
-			}
-		}
+		b.drop(seq - 2*body.SharedFor)
+		clear(b.other)
 	}
-	delete(b.unused, first)
-	if body, ok := b.known[first]; ok {
-		return body, nil
+	if i, ok := b.find(first); ok {
+		b.known[i].used = true
+		return b.known[i].text, nil
+	}
+	if text, ok := b.other[first]; ok {
+		return text, nil
 	}
 	c, err := query(b.conn, selectBody, driver.NamedValue{Ordinal: 1, Value: first})
 	if err != nil {
 		return nil, err
 	}
 	err = c.next()
-	body := blob(c.row[0])
+	text := blob(c.row[0])
 	if err != nil || !c.more {
-		body = nil
+		text = nil
 	}
-	if body != nil {
-		b.known[first] = body
+	if text != nil {
+		b.other[first] = text
 	}
-	return body, errors.Join(err, c.close())
+	return text, errors.Join(err, c.close())
+}
+
+// find returns where a body is in known. Most records have the latest.
+func (b *bodyReader) find(first int64) (int, bool) {
+	if n := len(b.known) - 1; n >= 0 && b.known[n].first == first {
+		return n, true
+	}
+	return slices.BinarySearchFunc(b.known, first, func(k knownBody, first int64) int { return cmp.Compare(k.first, first) })
 }

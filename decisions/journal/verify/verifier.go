@@ -50,9 +50,11 @@ type verifier struct {
 	suspects  []*entry   // changed ones, which may stand in another's place
 
 	lists      *lists
-	nextListed int                // row of lists.listed
-	misplaced  int                // decisions that lists do not have where they belong
-	spans      map[int64][2]int64 // oldest and newest time, as decisions have it
+	nextListed int                 // row of lists.listed
+	misplaced  int                 // decisions that lists do not have where they belong
+	spans      map[int64]*[2]int64 // oldest and newest time, as decisions have it
+	span       int64               // of the decision before
+	times      *[2]int64           // of that span, nil for none
 }
 
 // fault reports a fault.
@@ -68,12 +70,7 @@ func (v *verifier) fault(e *entry, kind FaultKind, format string, args ...any) {
 	v.result.Faults = append(v.result.Faults, f)
 }
 
-// at is an entry that is not there.
-func at(seq int64) *entry { return &entry{seq: seq} }
-
-const (
-	selectChainState = `SELECT id, start, newest, chain.entries, head, kept, kept_sum, cut, hash, retained.entries FROM chain, retained`
-)
+const selectChainState = `SELECT id, start, newest, chain.entries, head, kept, kept_sum, cut, hash, retained.entries FROM chain, retained`
 
 // verify verifies what a connection in a transaction reads.
 func (v *verifier) verify(ctx context.Context, conn *sql.Conn) error {
@@ -83,10 +80,11 @@ func (v *verifier) verify(ctx context.Context, conn *sql.Conn) error {
 	} else if err != nil {
 		return err
 	}
-	var err error
-	if v.lists, err = readLists(ctx, conn); err != nil {
+	lists, err := readLists(ctx, conn)
+	if err != nil {
 		return err
 	}
+	v.lists = lists
 	if err := v.readEntries(ctx, conn); err != nil {
 		return err
 	}
@@ -211,7 +209,8 @@ func (v *verifier) next(e *entry) {
 		return
 	}
 	hash, prev := chain.Hash(e.hash), chain.Hash(e.prev)
-	right := e.bad == "" && chain.Linked(&v.id, &prev, &e.content) == hash
+	should := e.should(&v.id, &prev)
+	right := e.bad == "" && hash == should
 	if e.place <= v.cut {
 		v.kept--
 		v.keptSum.Subtract(e.hash)
@@ -225,7 +224,7 @@ func (v *verifier) next(e *entry) {
 			v.count = e.n
 		}
 		v.seen(&hash)
-		v.expected = [2]chain.Hash{hash, chain.Linked(&v.id, &prev, &e.content)}
+		v.expected = [2]chain.Hash{hash, should}
 	}
 	switch {
 	case !right:

@@ -84,7 +84,7 @@ type Options struct {
 // entry has the hash of what it holds and of the entry before it, and the chain has the heads that
 // are known. The connection is in a transaction. The error says that it cannot be read.
 func Database(ctx context.Context, conn *sql.Conn, o Options) (*Result, error) {
-	v := &verifier{o: o, known: map[chain.Hash]*chain.Head{}, added: map[addedKey]chain.Hash{}, spans: map[int64][2]int64{}}
+	v := &verifier{o: o, known: map[chain.Hash]*chain.Head{}, added: map[addedKey]chain.Hash{}, spans: map[int64]*[2]int64{}}
 	if err := v.verify(ctx, conn); err != nil {
 		return nil, err
 	}
