@@ -67,14 +67,14 @@ type failure struct {
 	test func(t *testing.T)
 }
 
-// failures runs half of the rows of a table at the same time, drawn anew each time, all of them if
+// failures runs a third of the rows of a table at the same time, drawn anew each time, all of them if
 // samples are whole, with -short only the quick ones, and with the race detector a quarter.
 func failures(t *testing.T, rows []failure, quick ...string) {
 	t.Helper()
 	if !testing.Short() {
 		n := len(rows)
 		if !testload.Race {
-			n = (n + 1) / 2
+			n = (n + 2) / 3
 		}
 		rows = testload.Sample(t, n, rows)
 	}
