@@ -103,7 +103,7 @@ func (c *Comparer) Report() *Report {
 	}
 	c.reporting.Lock()
 	defer c.reporting.Unlock()
-	c.about(st)
+	c.follow(st)
 	r := c.report
 	r.NotCompared = slices.Clone(r.NotCompared)
 	r.Groups = make([]*Group, len(c.report.Groups))
@@ -131,9 +131,9 @@ func (c *Comparer) Summary() *Report {
 	return r
 }
 
-// about makes the report one about the rules to try as they are. Of other rules nothing is
+// follow makes the report one about the rules to try as they are. Of other rules nothing is
 // kept.
-func (c *Comparer) about(st *policy.LayerStatus) {
+func (c *Comparer) follow(st *policy.LayerStatus) {
 	r := &c.report
 	folder := ""
 	if len(st.Paths) > 0 {
@@ -150,14 +150,14 @@ func (c *Comparer) about(st *policy.LayerStatus) {
 	}
 }
 
-// follow takes in that the rules to try may have changed.
-func (c *Comparer) follow() {
+// look takes in that the rules to try may have changed.
+func (c *Comparer) look() {
 	st := c.o.Rules.ShadowStatus()
 	c.reporting.Lock()
 	defer c.reporting.Unlock()
 	problem := ""
 	if st != nil {
-		c.about(st)
+		c.follow(st)
 		problem = st.Error
 	} else if !c.report.Since.IsZero() && c.report.Folder != "" && c.seen {
 		c.report, c.unsaved = Report{}, true
