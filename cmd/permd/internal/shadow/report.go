@@ -18,6 +18,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/statefile"
+	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/policy"
 )
 
@@ -219,7 +220,7 @@ func (c *Comparer) add(d *decisions.Decided, now *decisions.Decision) {
 		g = r.Groups[i]
 	} else if len(r.Groups) < maxGroups {
 		r.Groups = append(r.Groups, g)
-		c.o.Log.Info("rules that are tried would decide otherwise", "is", d.Verdict, "by", g.Was, "would be", now.Verdict, "by the rule", g.Rule, "decision", d.ID)
+		c.o.Log.Info("rules that are tried would decide otherwise", "was", d.Verdict, "by", g.Was, "would_be", now.Verdict, "rule", g.Rule, "decision", d.ID)
 	} else {
 		r.Ungrouped++
 		return
@@ -260,7 +261,7 @@ func read(path string) (*Report, error) {
 		return nil, err
 	}
 	r := new(Report)
-	if err := json.Unmarshal(data, r); err != nil {
+	if err := strictjson.Unmarshal(data, r); err != nil {
 		return nil, err
 	}
 	if r.Version != version {
