@@ -232,7 +232,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 			}
 		}
 		decided[i] = d
-		if trying {
+		if trying && len(reqs) > 1 {
 			made = append(made, received)
 		}
 		r := &s.record
@@ -275,8 +275,13 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 			}
 		}
 	}
-	for i, received := range made {
-		e.config.Shadow.Note(decidedFrom(received, snap, reqs[i], decided[i], nobody))
+	switch {
+	case trying && len(reqs) == 1:
+		e.config.Shadow.Note(decidedFrom(first, snap, reqs[0], decided[0], nobody))
+	case trying:
+		for i, received := range made {
+			e.config.Shadow.Note(decidedFrom(received, snap, reqs[i], decided[i], nobody))
+		}
 	}
 	return decided
 }

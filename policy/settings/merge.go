@@ -57,7 +57,10 @@ func Merge(org, user Settings) (Settings, error) {
 		MaxBytes: cmp.Or(org.Journal.MaxBytes, user.Journal.MaxBytes, defaultJournalBytes),
 		MaxAge:   cmp.Or(org.Journal.MaxAge, user.Journal.MaxAge, defaultJournalAge),
 	}
-	if merged.Shadow, merged.ShadowLayer = org.Shadow, decisions.Org; org.Shadow == "" {
+	switch {
+	case org.Shadow != "":
+		merged.Shadow, merged.ShadowLayer = org.Shadow, decisions.Org
+	case user.Shadow != "":
 		merged.Shadow, merged.ShadowLayer = user.Shadow, decisions.User
 	}
 	merged.HTTP.Listen = cmp.Or(org.HTTP.Listen, user.HTTP.Listen, ListenOff)

@@ -20,7 +20,7 @@ func TestBounds(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	got, err := Parse("permd.toml", []byte(`
+	got, err := Parse("/etc/permd/permd.toml", []byte(`
 # comments are fine
 profile = "balanced"
 only_org = true
@@ -29,6 +29,7 @@ durability = "power"
 confirm = "always"
 on_failure = "deny"
 on_log_failure = "deny"
+shadow = "../new/rules"
 
 [journal]
 max_bytes = 33554432
@@ -48,7 +49,7 @@ listen = "[::1]:8181"
 	}
 	want := Settings{
 		Profile: "balanced", OnlyOrg: true, Disable: []string{"base.network"}, Durability: "power", Confirm: "always", OnFailure: decisions.Deny,
-		OnLogFailure: decisions.Deny, Journal: Journal{MaxBytes: 32 << 20, MaxAge: "30d"},
+		OnLogFailure: decisions.Deny, Shadow: "/etc/new/rules", Journal: Journal{MaxBytes: 32 << 20, MaxAge: "30d"},
 		Limits: Limits{MessageBytes: 1 << 20, Connections: 16, ConnectionsPerUser: 8, DecisionMilliseconds: 500}, HTTP: HTTP{Listen: "[::1]:8181"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -91,6 +92,8 @@ func TestParseRefuses(t *testing.T) {
 		{"age with a sign", "[journal]\nmax_age = \"+1d\"", 2, "the age \"+1d\"", "1d"},
 		{"unknown key of the journal", "[journal]\nage = \"1d\"", 2, "the key journal.age is not known", "journal.max_age"},
 		{"disable of another layer", "disable = [\"org/x.rego:1\"]", 1, "no id of a base rule", "policy list"},
+		{"shadow in the home", "shadow = \"~/rules\"", 1, "no path of a folder", "a path from /"},
+		{"shadow with a line break", "shadow = \"/a\\nb\"", 1, "no path of a folder", "a path from /"},
 		{"small messages", "[limits]\nmessage_bytes = 1", 2, "message_bytes is 1", "65536"},
 		{"negative", "[limits]\nconnections = -1", 2, "connections is -1", "65536"},
 		{"many", "[limits]\nconnections_per_user = 70000", 2, "is 70000", "65536"},
@@ -200,6 +203,14 @@ func TestMerge(t *testing.T) {
 			want: with(func(s *Settings) { s.OnlyOrg, s.OnFailure, s.Disable = true, decisions.Deny, []string{"base.dd"} }),
 		},
 		{name: "org forbids to pause and lock", org: Settings{NoPause: true, NoLock: true}, want: with(func(s *Settings) { s.NoPause, s.NoLock = true, true })},
+		{
+			name: "shadow of the user", user: Settings{Shadow: "/u"},
+			want: with(func(s *Settings) { s.Shadow, s.ShadowLayer = "/u", decisions.User }),
+		},
+		{
+			name: "shadow of both", org: Settings{Shadow: "/o"}, user: Settings{Shadow: "/u"},
+			want: with(func(s *Settings) { s.Shadow, s.ShadowLayer = "/o", decisions.Org }),
+		},
 		{name: "no_pause of a user", user: Settings{NoPause: true}, err: "no_pause can be set by org alone"},
 		{name: "org keeps no arguments", org: Settings{NoArguments: true}, want: with(func(s *Settings) { s.NoArguments = true })},
 		{name: "a user keeps no arguments", user: Settings{NoArguments: true}, want: with(func(s *Settings) { s.NoArguments = true })},

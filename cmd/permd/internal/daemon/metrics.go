@@ -171,6 +171,7 @@ var (
 	descStalled         = desc("permd_journal_stalled", "1 while the database takes none.")
 	descRemoved         = desc("permd_journal_removed_total", "Decisions that were removed since the journal exists.")
 	descBytes           = desc("permd_journal_bytes", "Size of the journal's database in use.")
+	descShadow          = desc("permd_shadow_calls_total", "Calls that rules were tried on.", "result")
 	descFree            = desc("permd_journal_free_bytes", "Free space of the journal's file system.")
 	descLowSpace        = desc("permd_journal_low_space", "1 while the journal's file system is almost full.")
 	descChoices         = desc("permd_choices", "Remembered choices.", "verdict")
@@ -198,7 +199,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 func (s state) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descDegraded, descLayers, descRules, descChanged, descRecords, descFailed, descQueued, descCapacity, descSpooled,
-		descFailing, descStalled, descRemoved, descBytes, descFree, descLowSpace, descChoices, descUnconfirm, descMemory,
+		descFailing, descStalled, descRemoved, descBytes, descShadow, descFree, descLowSpace, descChoices, descUnconfirm, descMemory,
 		descAllowsOff, descLost, descUnanswered, descUnansweredSince,
 		descStuck, descStuckSince, descSockets, descSelfCheck, descSessions, descConns, descGoroutines, descStart,
 	} {
@@ -234,6 +235,10 @@ func (s state) Collect(ch chan<- prometheus.Metric) {
 	put(descRemoved, prometheus.CounterValue, float64(kept.Removed))
 	gauge(descBytes, float64(kept.Bytes))
 	gauge(descFree, float64(kept.Free))
+	tried := s.daemon.shadow.Totals()
+	put(descShadow, prometheus.CounterValue, float64(tried.Same), "same")
+	put(descShadow, prometheus.CounterValue, float64(tried.Different), "different")
+	put(descShadow, prometheus.CounterValue, float64(tried.NotCompared), "not_compared")
 	flag(descLowSpace, kept.LowSpace)
 	gauge(descChoices, float64(st.Memory.Allows), "allow")
 	gauge(descChoices, float64(st.Memory.Rejects), "reject")

@@ -241,3 +241,24 @@ func mustJSON(t testing.TB, v any) string {
 	}
 	return string(text)
 }
+
+// TestShadowCosts: a request allocates the same while rules are tried, and those that are not
+// tried are not asked for anything.
+func TestShadowCosts(t *testing.T) {
+	skipUncounted(t)
+	w := newCostWorld(t, true)
+	request := w.line(costCases()[0].method, strings.ReplaceAll(costCases()[0].params, "PROJECT", w.project))
+	send := func(int) { w.send(t, w.lines, request, `"result"`) }
+	without := costOf(send)
+	w.tries(t, decisions.User, map[string]string{"rules.yaml": "deny:\n  run: [\"git log\"]\n"})
+	for range 8000 { // the queues have their full size
+		send(0)
+	}
+	with := costOf(send)
+	if with.allocations > without.allocations+0.5 || with.bytes > without.bytes+64 {
+		t.Errorf("%.1f allocations and %.0f bytes while rules are tried, %.1f and %.0f without", with.allocations, with.bytes, without.allocations, without.bytes)
+	}
+	if n := w.shadow.Totals(); n.Same+n.Different+n.NotCompared == 0 {
+		t.Error("no call was compared")
+	}
+}

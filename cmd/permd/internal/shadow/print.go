@@ -34,11 +34,13 @@ func (r *Report) missed() (n int) {
 
 // Print prints the report; r is nil if no rules are to be tried.
 func (r *Report) Print(s *cli.Streams) error {
-	if s.JSON {
-		return cli.PrintJSON(s.Out, r)
-	}
 	w := cli.Folded(s.Out, 4)
-	if r == nil {
+	switch {
+	case s.JSON && r == nil:
+		return cli.PrintJSON(s.Out, struct{}{})
+	case s.JSON:
+		return cli.PrintJSON(s.Out, r)
+	case r == nil:
 		fmt.Fprintln(w, `no rules are tried: name a folder in permd.toml, such as shadow = "shadow.d"`)
 		return nil
 	}

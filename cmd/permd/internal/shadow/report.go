@@ -18,6 +18,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/statefile"
+	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/policy"
 )
 
@@ -103,7 +104,7 @@ func (c *Comparer) Report() *Report {
 	}
 	c.reporting.Lock()
 	defer c.reporting.Unlock()
-	c.about(st)
+	c.follow(st)
 	r := c.report
 	r.NotCompared = slices.Clone(r.NotCompared)
 	r.Groups = make([]*Group, len(c.report.Groups))
@@ -131,9 +132,9 @@ func (c *Comparer) Summary() *Report {
 	return r
 }
 
-// about makes the report one about the rules to try as they are. Of other rules nothing is
+// follow makes the report one about the rules to try as they are. Of other rules nothing is
 // kept.
-func (c *Comparer) about(st *policy.LayerStatus) {
+func (c *Comparer) follow(st *policy.LayerStatus) {
 	r := &c.report
 	folder := ""
 	if len(st.Paths) > 0 {
@@ -150,14 +151,14 @@ func (c *Comparer) about(st *policy.LayerStatus) {
 	}
 }
 
-// follow takes in that the rules to try may have changed.
-func (c *Comparer) follow() {
+// look takes in that the rules to try may have changed.
+func (c *Comparer) look() {
 	st := c.o.Rules.ShadowStatus()
 	c.reporting.Lock()
 	defer c.reporting.Unlock()
 	problem := ""
 	if st != nil {
-		c.about(st)
+		c.follow(st)
 		problem = st.Error
 	} else if !c.report.Since.IsZero() && c.report.Folder != "" && c.seen {
 		c.report, c.unsaved = Report{}, true
@@ -219,7 +220,7 @@ func (c *Comparer) add(d *decisions.Decided, now *decisions.Decision) {
 		g = r.Groups[i]
 	} else if len(r.Groups) < maxGroups {
 		r.Groups = append(r.Groups, g)
-		c.o.Log.Info("rules that are tried would decide otherwise", "is", d.Verdict, "by", g.Was, "would be", now.Verdict, "by the rule", g.Rule, "decision", d.ID)
+		c.o.Log.Info("rules that are tried would decide otherwise", "was", d.Verdict, "by", g.Was, "would_be", now.Verdict, "rule", g.Rule, "decision", d.ID)
 	} else {
 		r.Ungrouped++
 		return
@@ -260,7 +261,7 @@ func read(path string) (*Report, error) {
 		return nil, err
 	}
 	r := new(Report)
-	if err := json.Unmarshal(data, r); err != nil {
+	if err := strictjson.Unmarshal(data, r); err != nil {
 		return nil, err
 	}
 	if r.Version != version {

@@ -144,7 +144,7 @@ func (c *Comparer) run() {
 			if !c.rest(waitFor) {
 				continue
 			}
-			c.follow()
+			c.look()
 			c.compareAll()
 		}
 	}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/permd/permd/cmd/permd/internal/shadow"
+	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/filetest"
+)
+
+// TestPolicyShadow: the setting counts without a restart, differences have the rules on both
+// sides and the calls, masked, the rules in force stay as they are, and without the setting
+// nothing is left.
+func TestPolicyShadow(t *testing.T) {
+	t.Parallel()
+	d := newTestDaemon(t)
+	project := d.project(t, nil)
+	d.start(t)
+	w := d.session(t, project)
+	if out := d.permd(t, "policy", "shadow"); !strings.HasPrefix(out, "no rules are tried") {
+		t.Errorf("without the setting: %s", out)
+	}
+	if out := d.permd(t, "policy", "shadow", "--json"); out != "{}\n" {
+		t.Errorf("without the setting: %s", out)
+	}
+	before := d.status(t)
+	d.shadowFile(t, "deny:\n  run:\n    - git status\n    - frob *\n")
+	d.reload(t)
+	d.waitTried(t)
+	wantAllowed(t, w)
+	secret := "ghp_" + strings.Repeat("a1B2", 9)
+	wantAnswer(t, "frob", w.ask(t, decideLine("frob --token "+secret)), "ask", "policy", "")
+	wantAnswer(t, "rm", w.ask(t, decideLine("rm -rf /")), "deny", "policy", "")
+	d.waitShadow(t, "all are compared", func(r *shadow.Report) bool { return r.Compared == 4 })
+	out := d.permd(t, "policy", "shadow")
+	for _, want := range []string{
+		"allow -> deny  2 calls, by user/rules.yaml:3 at ", "shadow.d/rules.yaml:3\n    now by base.look at base/allow.rego:",
+		"ask -> deny  1 call, by user/rules.yaml:4 at ", "now by base.unknown-program at base/ask.rego:", "run frob --token ***",
+		"4 calls compared: 1 would be decided as they were, 3 otherwise\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it lacks %q:\n%s", want, out)
+		}
+	}
+	named := mustMarshal(t, d.shadow(t))
+	for _, r := range d.records(t) {
+		if strings.Contains(named, r.Decision.ID) != (r.Decision.Verdict != "deny") {
+			t.Errorf("decision %s, %s: %s", r.Decision.ID, r.Decision.Verdict, named)
+		}
+	}
+	eventually.Holds(t, "it is kept", func() bool {
+		text, err := os.ReadFile(d.data("shadow.json"))
+		if strings.Contains(string(text), secret) {
+			t.Fatalf("a secret is kept: %s", text)
+		}
+		return err == nil && strings.Contains(string(text), `"different":3`)
+	})
+	after := d.status(t)
+	if after.Digest != before.Digest || after.Degraded || len(after.Policy.Layers) != len(before.Policy.Layers) {
+		t.Errorf("before %+v\nafter %+v", before.Policy, after.Policy)
+	}
+	if strings.Contains(d.output.String(), "rules changed") {
+		t.Errorf("the daemon says that the rules have changed:\n%s", &d.output)
+	}
+	d.waitOutput(t, "rules that are tried would decide otherwise")
+	if out := d.permd(t, "status"); !strings.Contains(out, "4 calls compared, 3") {
+		t.Errorf("status: %s", out)
+	}
+	writeFile(t, filepath.Join(d.home, ".config", "permd", "permd.toml"), "")
+	d.reload(t)
+	eventually.Holds(t, "nothing is left", func() bool {
+		_, err := os.Stat(d.data("shadow.json"))
+		return os.IsNotExist(err) && strings.HasPrefix(d.permd(t, "policy", "shadow"), "no rules are tried")
+	})
+}
+
+// TestPolicyShadowOfOrg: the organisation's setting counts, and its candidate stands in the
+// place of its own rules: what these deny now would be decided by the person's.
+func TestPolicyShadowOfOrg(t *testing.T) {
+	t.Parallel()
+	d := newTestDaemon(t)
+	project := d.project(t, nil)
+	root := t.TempDir()
+	filetest.Write(t, filepath.Join(root, "etc", "permd", "policy.d", "rules.yaml"), "deny:\n  run: [\"frob *\"]\n")
+	filetest.Write(t, filepath.Join(root, "etc", "permd", "permd.toml"), "shadow = \"next\"\n")
+	filetest.Write(t, filepath.Join(root, "etc", "permd", "next", "rules.yaml"), "ask:\n  run: [\"git log\"]\n")
+	filetest.Write(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml"), "allow:\n  run: [\"frob x\"]\n")
+	d.shadowFile(t, "deny:\n  run: [\"frob *\"]\n")
+	d.start(t, "--root", root)
+	w := d.session(t, project)
+	d.waitTried(t)
+	wantAnswer(t, "frob", w.ask(t, decideLine("frob x")), "deny", "policy", "")
+	d.waitShadow(t, "it would be allowed", func(r *shadow.Report) bool {
+		return r.Layer == "org" && r.Compared == 1 && len(r.Groups) == 1 && r.Groups[0].From == "deny" && r.Groups[0].To == "allow" &&
+			strings.HasPrefix(r.Groups[0].Rule, "user/rules.yaml:2 at ") && strings.HasPrefix(r.Groups[0].Was, "org/rules.yaml:2 at ")
+	})
+}
+
+func mustMarshal(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
