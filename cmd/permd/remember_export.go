@@ -57,6 +57,7 @@ func (a *app) rememberExport(ctx context.Context, f choiceFilter) error {
 
 func (a *app) rememberImportCommand() *cobra.Command {
 	o := admin.NewChoice{Scope: "project"}
+	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Add the choices of a file",
@@ -69,6 +70,7 @@ everywhere with --scope user.
 
 Left out, each with the reason, is what would not be the same: choices of
 sessions, bound to content, not confirmed, or for a project that is not here.
+With --dry-run, nothing is stored, and what would be is shown.
 
 ` + cli.ExitCodes,
 		Example: `  permd remember import choices.jsonl
@@ -89,10 +91,11 @@ sessions, bound to content, not confirmed, or for a project that is not here.
 			if choices.SaysScopes(data) && (cmd.Flags().Changed("scope") || cmd.Flags().Changed("dir")) {
 				return cli.Failf(cli.ExitUsage, "leave --scope and --dir out; permd remember change gives choices another scope", "each choice of this file has a scope of its own")
 			}
-			return a.rememberImport(cmd.Context(), data, &o)
+			return a.rememberImport(cmd.Context(), data, &o, dryRun)
 		},
 	}
 	f := cmd.Flags()
+	f.BoolVar(&dryRun, "dry-run", false, "store nothing, and show what would be")
 	f.StringVar(&o.Scope, "scope", o.Scope, "`scope` of the entries of a rules.yaml: project or user")
 	f.StringVar(&o.Dir, "dir", "", "`directory` in the project of a rules.yaml (default: the current one)")
 	return cmd
@@ -119,7 +122,7 @@ func (a *app) readImport(name string) ([]byte, error) {
 }
 
 // rememberImport adds the choices of a file.
-func (a *app) rememberImport(ctx context.Context, data []byte, o *admin.NewChoice) error {
+func (a *app) rememberImport(ctx context.Context, data []byte, o *admin.NewChoice, dryRun bool) error {
 	p, err := choices.ParseImport(data, o, time.Now())
 	if err != nil {
 		return err
@@ -129,7 +132,7 @@ func (a *app) rememberImport(ctx context.Context, data []byte, o *admin.NewChoic
 		for start := 0; start < len(p.Choices); start += admin.MaxList {
 			var got admin.Imported
 			part := p.Choices[start:min(len(p.Choices), start+admin.MaxList)]
-			if err := m.c.Call(ctx, admin.MethodChoicesImport, map[string][]admin.ImportedChoice{"choices": part}, &got); err != nil {
+			if err := m.c.Call(ctx, admin.MethodChoicesImport, map[string]any{"choices": part, "preview": dryRun}, &got); err != nil {
 				return fmt.Errorf("importing choices: %w", err)
 			}
 			done.Choices = append(done.Choices, got.Choices...)
@@ -138,7 +141,11 @@ func (a *app) rememberImport(ctx context.Context, data []byte, o *admin.NewChoic
 				p.LeaveOut(p.Words[start+r.Index], r.Why)
 			}
 		}
-		if err := a.printAdded(done.Choices); err != nil {
+		if dryRun && !a.JSON {
+			for i := range done.Choices {
+				choices.RenderChoice(a.Out, &done.Choices[i])
+			}
+		} else if err := a.printAdded(done.Choices); err != nil {
 			return err
 		}
 		if len(p.Choices)+len(p.LeftOut) == 0 && !a.JSON {
