@@ -6,12 +6,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/socket/admin"
 )
 
@@ -20,35 +23,55 @@ const maxImport = 32 << 20
 
 func (a *app) rememberExportCommand() *cobra.Command {
 	var f choiceFilter
+	format := "rules"
 	cmd := &cobra.Command{
 		Use:         "export",
 		Annotations: readsOnly,
-		Short:       "Print remembered choices as rules.yaml",
+		Short:       "Print remembered choices as rules",
 		Long: `Print remembered choices in the format of rules.yaml, each with a comment that
 says where it applies. Choices that no line can express (about script contents,
-secrets or sessions) are left out; a comment counts them. With --json, print the
-choices themselves.
+secrets or sessions) are left out; a comment counts them.
+
+With --format rego, print a file of rules in Rego that decide as the choices do,
+also where they apply; a comment for each that is left out says why. With
+--format jsonl, as with --json, print the choices themselves.
 
 ` + cli.ExitCodes,
-		Example: `  permd remember export --scope user > rules.yaml`,
-		Args:    cobra.NoArgs,
+		Example: `  permd remember export --scope user > rules.yaml
+  permd remember export --format rego > remembered.rego`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.rememberExport(cmd.Context(), f)
+			if !slices.Contains(exportFormats, format) {
+				return cli.Failf(cli.ExitUsage, "one of: "+strings.Join(exportFormats, ", "), "unknown format %q", format)
+			}
+			return a.rememberExport(cmd.Context(), f, format)
 		},
 	}
 	f.flags(cmd)
+	cmd.Flags().StringVar(&format, "format", format, "`format`: "+strings.Join(exportFormats, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(exportFormats, noFiles)) // it is not registered twice
 	return cmd
 }
 
-// rememberExport prints choices in the form of rules.yaml.
-func (a *app) rememberExport(ctx context.Context, f choiceFilter) error {
+// exportFormats are the formats of an export of choices.
+var exportFormats = []string{"rules", "rego", "jsonl"}
+
+// rememberExport prints choices in a format.
+func (a *app) rememberExport(ctx context.Context, f choiceFilter, format string) error {
 	return withMemory(ctx, func(m *memoryClient) error {
 		list, err := m.choose(ctx, &f)
 		if err != nil {
 			return err
 		}
-		if a.JSON {
-			return a.printChoices(list)
+		switch {
+		case a.JSON, format == "jsonl":
+			return cli.PrintJSONLines(a.Out, list)
+		case format == "rego":
+			table, err := programs.Shipped()
+			if err != nil {
+				return fmt.Errorf("reading the program table: %w", err)
+			}
+			return choices.ExportRego(a.Out, list, table)
 		}
 		choices.Export(a.Out, list)
 		return nil
