@@ -38,7 +38,7 @@ type Line struct {
 // Add stores a choice that is matched by its line. A person makes it directly,
 // so it counts at once, and one that names an exact path covers guarded tags.
 func (s *Store) Add(_ context.Context, l Line) (Choice, error) {
-	choices, refused, err := s.addLines(history.Add, []Line{l})
+	choices, refused, err := s.addLines(history.Add, false, []Line{l})
 	if err = errors.Join(err, errors.Join(refused...)); err != nil {
 		return Choice{}, err
 	}
@@ -46,12 +46,13 @@ func (s *Store) Add(_ context.Context, l Line) (Choice, error) {
 }
 
 // Import stores choices of one person as Add does, as one change: all of those that are not
-// refused, or none. refused holds an error for each line, nil for those that are in force.
-func (s *Store) Import(_ context.Context, lines ...Line) (choices []Choice, refused []error, err error) {
-	return s.addLines(history.Import, lines)
+// refused, or none. refused holds an error for each line, nil for those that are in force. A
+// preview stores none; the choices that would be stored have no ids.
+func (s *Store) Import(_ context.Context, preview bool, lines ...Line) (choices []Choice, refused []error, err error) {
+	return s.addLines(history.Import, preview, lines)
 }
 
-func (s *Store) addLines(what history.What, lines []Line) (choices []Choice, refused []error, err error) {
+func (s *Store) addLines(what history.What, preview bool, lines []Line) (choices []Choice, refused []error, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -75,7 +76,7 @@ func (s *Store) addLines(what history.What, lines []Line) (choices []Choice, ref
 			of[i], fresh = e, append(fresh, e)
 		}
 	}
-	if len(fresh) > 0 {
+	if len(fresh) > 0 && !preview {
 		err := s.write(func(tx *sql.Tx) error {
 			for _, e := range fresh {
 				if err := s.insert(tx, e); err != nil {
@@ -95,6 +96,9 @@ func (s *Store) addLines(what history.What, lines []Line) (choices []Choice, ref
 		if e != nil {
 			choices[i] = e.snapshot()
 			choices[i].Earlier = !slices.Contains(fresh, e)
+			if preview && !choices[i].Earlier {
+				choices[i].ID = ""
+			}
 		}
 	}
 	return choices, refused, nil

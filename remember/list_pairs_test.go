@@ -164,7 +164,7 @@ func TestCoveredPairs(t *testing.T) {
 					lines[l.UID] = append(lines[l.UID], l)
 				}
 				for _, l := range lines {
-					added, _, err := s.Import(t.Context(), l...)
+					added, _, err := s.Import(t.Context(), false, l...)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -6,12 +6,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/socket/admin"
 )
 
@@ -20,35 +23,55 @@ const maxImport = 32 << 20
 
 func (a *app) rememberExportCommand() *cobra.Command {
 	var f choiceFilter
+	format := "rules"
 	cmd := &cobra.Command{
 		Use:         "export",
 		Annotations: readsOnly,
-		Short:       "Print remembered choices as rules.yaml",
+		Short:       "Print remembered choices as rules",
 		Long: `Print remembered choices in the format of rules.yaml, each with a comment that
 says where it applies. Choices that no line can express (about script contents,
-secrets or sessions) are left out; a comment counts them. With --json, print the
-choices themselves.
+secrets or sessions) are left out; a comment counts them.
+
+With --format rego, print a file of rules in Rego that decide as the choices do,
+also where they apply; a comment for each that is left out says why. With
+--format jsonl, as with --json, print the choices themselves.
 
 ` + cli.ExitCodes,
-		Example: `  permd remember export --scope user > rules.yaml`,
-		Args:    cobra.NoArgs,
+		Example: `  permd remember export --scope user > rules.yaml
+  permd remember export --format rego > remembered.rego`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.rememberExport(cmd.Context(), f)
+			if !slices.Contains(exportFormats, format) {
+				return cli.Failf(cli.ExitUsage, "one of: "+strings.Join(exportFormats, ", "), "unknown format %q", format)
+			}
+			return a.rememberExport(cmd.Context(), f, format)
 		},
 	}
 	f.flags(cmd)
+	cmd.Flags().StringVar(&format, "format", format, "`format`: "+strings.Join(exportFormats, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(exportFormats, noFiles)) // it is not registered twice
 	return cmd
 }
 
-// rememberExport prints choices in the form of rules.yaml.
-func (a *app) rememberExport(ctx context.Context, f choiceFilter) error {
+// exportFormats are the formats of an export of choices.
+var exportFormats = []string{"rules", "rego", "jsonl"}
+
+// rememberExport prints choices in a format.
+func (a *app) rememberExport(ctx context.Context, f choiceFilter, format string) error {
 	return withMemory(ctx, func(m *memoryClient) error {
 		list, err := m.choose(ctx, &f)
 		if err != nil {
 			return err
 		}
-		if a.JSON {
-			return a.printChoices(list)
+		switch {
+		case a.JSON, format == "jsonl":
+			return cli.PrintJSONLines(a.Out, list)
+		case format == "rego":
+			table, err := programs.Shipped()
+			if err != nil {
+				return fmt.Errorf("reading the program table: %w", err)
+			}
+			return choices.ExportRego(a.Out, list, table)
 		}
 		choices.Export(a.Out, list)
 		return nil
@@ -57,6 +80,7 @@ func (a *app) rememberExport(ctx context.Context, f choiceFilter) error {
 
 func (a *app) rememberImportCommand() *cobra.Command {
 	o := admin.NewChoice{Scope: "project"}
+	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Add the choices of a file",
@@ -69,6 +93,7 @@ everywhere with --scope user.
 
 Left out, each with the reason, is what would not be the same: choices of
 sessions, bound to content, not confirmed, or for a project that is not here.
+With --dry-run, nothing is stored, and what would be is shown.
 
 ` + cli.ExitCodes,
 		Example: `  permd remember import choices.jsonl
@@ -89,10 +114,11 @@ sessions, bound to content, not confirmed, or for a project that is not here.
 			if choices.SaysScopes(data) && (cmd.Flags().Changed("scope") || cmd.Flags().Changed("dir")) {
 				return cli.Failf(cli.ExitUsage, "leave --scope and --dir out; permd remember change gives choices another scope", "each choice of this file has a scope of its own")
 			}
-			return a.rememberImport(cmd.Context(), data, &o)
+			return a.rememberImport(cmd.Context(), data, &o, dryRun)
 		},
 	}
 	f := cmd.Flags()
+	f.BoolVar(&dryRun, "dry-run", false, "store nothing, and show what would be")
 	f.StringVar(&o.Scope, "scope", o.Scope, "`scope` of the entries of a rules.yaml: project or user")
 	f.StringVar(&o.Dir, "dir", "", "`directory` in the project of a rules.yaml (default: the current one)")
 	return cmd
@@ -119,7 +145,7 @@ func (a *app) readImport(name string) ([]byte, error) {
 }
 
 // rememberImport adds the choices of a file.
-func (a *app) rememberImport(ctx context.Context, data []byte, o *admin.NewChoice) error {
+func (a *app) rememberImport(ctx context.Context, data []byte, o *admin.NewChoice, dryRun bool) error {
 	p, err := choices.ParseImport(data, o, time.Now())
 	if err != nil {
 		return err
@@ -129,7 +155,7 @@ func (a *app) rememberImport(ctx context.Context, data []byte, o *admin.NewChoic
 		for start := 0; start < len(p.Choices); start += admin.MaxList {
 			var got admin.Imported
 			part := p.Choices[start:min(len(p.Choices), start+admin.MaxList)]
-			if err := m.c.Call(ctx, admin.MethodChoicesImport, map[string][]admin.ImportedChoice{"choices": part}, &got); err != nil {
+			if err := m.c.Call(ctx, admin.MethodChoicesImport, map[string]any{"choices": part, "preview": dryRun}, &got); err != nil {
 				return fmt.Errorf("importing choices: %w", err)
 			}
 			done.Choices = append(done.Choices, got.Choices...)
@@ -138,7 +164,11 @@ func (a *app) rememberImport(ctx context.Context, data []byte, o *admin.NewChoic
 				p.LeaveOut(p.Words[start+r.Index], r.Why)
 			}
 		}
-		if err := a.printAdded(done.Choices); err != nil {
+		if dryRun && !a.JSON {
+			for i := range done.Choices {
+				choices.RenderChoice(a.Out, &done.Choices[i])
+			}
+		} else if err := a.printAdded(done.Choices); err != nil {
 			return err
 		}
 		if len(p.Choices)+len(p.LeftOut) == 0 && !a.JSON {

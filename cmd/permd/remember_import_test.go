@@ -54,6 +54,13 @@ func TestImportChoices(t *testing.T) {
 	text := d.permd(t, "remember", "export", "--json")
 	writeFile(t, export, text)
 	d.permd(t, "remember", "forget", "--all")
+	dry := d.permd(t, "remember", "import", export, "--dry-run")
+	if list := d.choiceLines(t); list != "" || strings.Contains(dry, "undo") {
+		t.Errorf("a dry run has stored %s, and says %s", list, dry)
+	}
+	if strings.Count(dry, "would remember: ") != len(before) || strings.Count(dry, "left out: ") != 2 || !strings.Contains(dry, "would remember: allow run go vet * (project "+project+")\n") {
+		t.Errorf("a dry run: %s", dry)
+	}
 	out := d.permd(t, "remember", "import", export)
 	if strings.Count(out, "left out: ") != 2 || !strings.Contains(out, "it is for a session") ||
 		!strings.Contains(out, "bound to files; add it again: permd remember add run 'npm test' --dir "+project+"\n") {
@@ -61,6 +68,9 @@ func TestImportChoices(t *testing.T) {
 	}
 	if after := d.meanings(t); !slices.Equal(after, before) {
 		t.Errorf("there were\n%s\nand are\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
+	}
+	if dry := d.permd(t, "remember", "import", export, "--dry-run"); strings.Count(dry, "already remembered, as ") < len(before)-1 {
+		t.Errorf("a dry run of what is there: %s", dry)
 	}
 	p.is(p.bash("go vet ./a"), decisions.Allow, decisions.ByMemory)
 	p.is(p.bash("git push x"), decisions.Deny, decisions.ByMemory)

@@ -35,6 +35,8 @@ type Entry struct {
 	// Reason and Message are what the file says of the entry, "" if nothing.
 	Reason, Message string
 	Line, Column    int // in the list's file, from 1
+	// Project is the root of the only project whose calls the entry is about, "" for all calls.
+	Project string
 }
 
 // Error is a problem at one place of a list file.
@@ -156,7 +158,12 @@ func Export(layer, file string, data []byte, table *programs.Table) (string, err
 	if err != nil {
 		return "", err
 	}
+	return ExportEntries(layer, path.Base(file), entries, table)
+}
+
+// ExportEntries is Export of entries, which name in comments what they are from.
+func ExportEntries(layer, from string, entries []Entry, table *programs.Table) (string, error) {
 	Resolve(entries, table)
-	text, _, err := generate(layer, path.Base(file), entries, false, foldsNames)
+	text, _, err := generate(layer, from, entries, false, foldsNames)
 	return text, err
 }

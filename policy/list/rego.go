@@ -22,6 +22,7 @@ type generator struct {
 	exact  string    // head that also covers the guarded tags of an exactly named effect
 	max    int       // of the text, in bytes
 	folded [3]string // the names of a used tool without regard to case
+	where  body      // what all rules of the current entry test besides
 }
 
 // The names of a used tool, as rules see them and folded: by permd, or by the rules
@@ -99,6 +100,9 @@ func (g *generator) defaults() {
 
 func (g *generator) entry(e *Entry, restrict bool) {
 	g.at = place{e.Line, e.Column}
+	if g.where = nil; e.Project != "" {
+		g.where = body{is("input.project.root", e.Project)}
+	}
 	allow := e.Set == decisions.SetAllow
 	reason, message := e.says(restrict)
 	element := strconv.Quote(reason)
@@ -147,7 +151,7 @@ func (g *generator) ruleAs(head string, b body) {
 		return
 	}
 	g.places = append(g.places, g.at)
-	fmt.Fprintf(&g.text, "\n%s if {\n\t%s\n}\n", head, strings.Join(b, "\n\t"))
+	fmt.Fprintf(&g.text, "\n%s if {\n\t%s\n}\n", head, strings.Join(b.with(g.where...), "\n\t"))
 }
 
 func kindIs(k effects.Kind) string { return is("input.effect.kind", string(k)) }

@@ -36,7 +36,8 @@ type RefusedChoice struct {
 
 // Importer adds choices of a file as one change.
 type Importer interface {
-	Import(ctx context.Context, uid uint32, list []ImportedChoice) (Imported, error)
+	// A preview stores nothing; the choices that would be added have no ids.
+	Import(ctx context.Context, uid uint32, list []ImportedChoice, preview bool) (Imported, error)
 }
 
 // registerImport adds the method that imports choices.
@@ -44,6 +45,7 @@ func registerImport(m socket.Methods, mem Importer) {
 	m[MethodChoicesImport] = func(c *socket.Conn, params strictjson.Value) (run, error) {
 		var p struct {
 			Choices []ImportedChoice `json:"choices"`
+			Preview bool             `json:"preview,omitzero"`
 		}
 		if err := decode(params, &p); err != nil {
 			return nil, err
@@ -52,7 +54,7 @@ func registerImport(m socket.Methods, mem Importer) {
 			return nil, invalidParams(fmt.Sprintf("choices must hold 1 to %d choices", MaxList))
 		}
 		return func(ctx context.Context) (any, error) {
-			done, err := mem.Import(ctx, c.Peer.UID, p.Choices)
+			done, err := mem.Import(ctx, c.Peer.UID, p.Choices, p.Preview)
 			if errors.Is(err, ErrRefused) {
 				return nil, invalidParams(err.Error())
 			}

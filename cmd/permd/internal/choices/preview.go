@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions/effects/display"
@@ -58,21 +57,25 @@ func RenderPreview(w io.Writer, p *admin.Preview) {
 		return
 	}
 	for i := range p.Choices {
-		c := &p.Choices[i]
-		head := "would remember"
-		if c.Earlier {
-			head = "already remembered, as " + c.ID
-		}
-		for _, part := range Parts(c) {
-			words := fmt.Sprintf("%s: %s %s %s (%s", head, c.Verdict, part.Kind, cli.Clip(part.Rule, 200), Scope(c))
-			if !c.Expires.IsZero() {
-				words += ", until " + c.Expires.Local().Format("2006-01-02 15:04:05")
-			}
-			if c.BoundTo != "" {
-				words += ", bound to " + display.Display(c.BoundTo)
-			}
-			fmt.Fprintf(cli.Folded(w, 4), "%s)\n", words)
-		}
+		RenderChoice(w, &p.Choices[i])
 	}
-	fmt.Fprintf(cli.Folded(w, 4), "    %s\n", strings.TrimSpace(WouldHave(p)))
+	fmt.Fprintf(cli.Folded(w, 4), "    %s\n", WouldHave(p))
+}
+
+// RenderChoice writes what a choice would be stored as, or that it is in force.
+func RenderChoice(w io.Writer, c *admin.Choice) {
+	head := "would remember"
+	if c.Earlier {
+		head = "already remembered, as " + c.ID
+	}
+	for _, part := range Parts(c) {
+		words := fmt.Sprintf("%s: %s %s %s (%s", head, c.Verdict, part.Kind, cli.Clip(part.Rule, 200), Scope(c))
+		if !c.Expires.IsZero() {
+			words += ", until " + c.Expires.Local().Format("2006-01-02 15:04:05")
+		}
+		if c.BoundTo != "" {
+			words += ", bound to " + display.Display(c.BoundTo)
+		}
+		fmt.Fprintf(cli.Folded(w, 4), "%s)\n", words)
+	}
 }

@@ -57,7 +57,7 @@ func BenchmarkChoices(b *testing.B) {
 			c.Dir = w.project
 			list = append(list, admin.ImportedChoice{NewChoice: c})
 		}
-		if done, err := (choices{w.daemon}).Import(b.Context(), uint32(os.Geteuid()), list); err != nil || len(done.Refused) > 0 {
+		if done, err := (choices{w.daemon}).Import(b.Context(), uint32(os.Geteuid()), list, false); err != nil || len(done.Refused) > 0 {
 			b.Fatal(err, done.Refused[:min(3, len(done.Refused))])
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // Import stores choices of a file, each as if the person had added it.
-func (m choices) Import(ctx context.Context, uid uint32, list []admin.ImportedChoice) (admin.Imported, error) {
+func (m choices) Import(ctx context.Context, uid uint32, list []admin.ImportedChoice, preview bool) (admin.Imported, error) {
 	done := admin.Imported{Choices: []admin.Choice{}, Refused: []admin.RefusedChoice{}}
 	refuse := func(i int, err error) {
 		done.Refused = append(done.Refused, admin.RefusedChoice{Index: i, Why: strings.TrimPrefix(err.Error(), remember.ErrNotRemembered.Error()+": ")})
@@ -29,7 +29,7 @@ func (m choices) Import(ctx context.Context, uid uint32, list []admin.ImportedCh
 		}
 		lines, at = append(lines, l), append(at, i)
 	}
-	stored, refused, err := m.d.memory.Import(ctx, lines...)
+	stored, refused, err := m.d.memory.Import(ctx, preview, lines...)
 	if err != nil {
 		m.d.log.Warn("choices not imported", "error", err)
 		return admin.Imported{}, err
@@ -41,7 +41,7 @@ func (m choices) Import(ctx context.Context, uid uint32, list []admin.ImportedCh
 			continue
 		}
 		done.Choices = append(done.Choices, m.wire(&stored[i]))
-		if !stored[i].Earlier {
+		if !stored[i].Earlier && !preview {
 			added = append(added, stored[i].ID)
 		}
 	}
