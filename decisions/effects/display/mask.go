@@ -60,7 +60,7 @@ func secrets(s string, word bool) iter.Seq2[int, int] {
 				continue
 			}
 			c := s[i]
-			if maskStarts[c] == 0 || maskStarts[c] == startsToken && i > 0 && WordByte(s[i-1]) {
+			if maskStarts[c] == 0 || maskStarts[c] == startsToken && i > 0 && WordByte(s[i-1]) && !afterLetter(s, i) {
 				continue
 			}
 			from, end := m.secretAt(i)
@@ -74,6 +74,15 @@ func secrets(s string, word bool) iter.Seq2[int, int] {
 		}
 	}
 }
+
+// afterLetter reports whether the value of an option of one letter begins at i, in the word of the
+// option: -fVALUE.
+func afterLetter(s string, i int) bool {
+	return i > 1 && s[i-2] == '-' && (i == 2 || strings.IndexByte(beforeOption, s[i-3]) >= 0)
+}
+
+// beforeOption are the characters before an option.
+const beforeOption = " \t\n'\"(="
 
 // mayHoldSecret returns false for most texts: those without a long word and without
 // any character that introduces a secret.
@@ -184,6 +193,9 @@ func (m *masker) secretAt(i int) (from, end int) {
 			}
 			return from, end
 		}
+		if from, end = userinfoInPath(s, i); end != 0 {
+			return from, end
+		}
 		if from, end = m.fieldAt(i); end == 0 {
 			return m.loginAt(i)
 		}
@@ -232,7 +244,23 @@ func tokenAt(s string) (head, n int) {
 
 // userinfoAt finds "://user:password@" with the colon at s[i].
 func userinfoAt(s string, i int) (from, end int) {
-	rest := s[i+len("://"):]
+	return userinfoIn(s, i+len("://"))
+}
+
+// userinfoInPath is userinfoAt for an address that was taken for a path, in which two slashes are
+// one: "https:/user:password@".
+func userinfoInPath(s string, i int) (from, end int) {
+	for _, scheme := range []string{"http", "https", "ssh", "ftp", "git", "postgres", "postgresql", "mysql", "redis", "mongodb", "amqp"} {
+		if strings.HasPrefix(s[i:], ":/") && strings.HasSuffix(s[:i], scheme) {
+			return userinfoIn(s, i+len(":/"))
+		}
+	}
+	return 0, 0
+}
+
+// userinfoIn finds "user:password@" at s[i].
+func userinfoIn(s string, i int) (from, end int) {
+	rest := s[i:]
 	n := 0
 	for n < len(rest) && (WordByte(rest[n]) || strings.IndexByte("-.~%!*+,=:@", rest[n]) >= 0) {
 		n++
@@ -241,7 +269,7 @@ func userinfoAt(s string, i int) (from, end int) {
 	if at <= 0 || rest[:at] == "git" { // everybody uses the name git in git@
 		return 0, 0
 	}
-	return i + len("://"), i + len("://") + at
+	return i, i + at
 }
 
 // hookAddresses begin addresses whose rest is a secret: who knows it may send.

@@ -10,7 +10,7 @@ import (
 // value, and -u or -p of some programs.
 func (m *masker) optionAt(i int) (from, end int) {
 	s := m.s
-	if i > 0 && strings.IndexByte(" \t\n'\"(", s[i-1]) < 0 {
+	if i > 0 && strings.IndexByte(beforeOption, s[i-1]) < 0 && (s[i-1] != '/' || !strings.HasPrefix(s[i:], "--")) {
 		return 0, 0
 	}
 	stop := i

@@ -335,6 +335,13 @@ func (m *masker) value(start, v int) (from, end int) {
 	if strings.IndexByte("/~< ", s[v]) >= 0 || strings.HasPrefix(s[v:], "./") || strings.HasPrefix(s[v:], "../") {
 		return 0, 0 // a reference to the secret
 	}
+	if start > 0 && open != 0 && s[start-1] == open && s[start] == '-' && s[v-1] == '=' {
+		// One word in quotes, '--password=correct horse': all of it is the value.
+		n := strings.IndexByte(s[v:], open)
+		if n > 0 && !strings.ContainsAny(s[v:v+n], ";|&$`()<>\"'{}\t\r\n") && (open == '\'' || !strings.Contains(s[v:v+n], `\`)) {
+			return excluded(s, v, v+n)
+		}
+	}
 	return excluded(s, v, v+joinedLen(s[v:]))
 }
 
