@@ -26,9 +26,12 @@ type Change struct {
 	Project string
 	For     time.Duration // from now on, 0 to keep the time limit
 	Forever bool          // without a time limit
+	// Line is the line that the choice is matched by from now on, as in Add, "" to keep it. Home
+	// is that of the person, for ~/.
+	Line, Home string
 }
 
-// Change replaces choices in force by others that differ in scope or time limit, all of
+// Change replaces choices in force by others that differ in line, scope or time limit, all of
 // them or none, and returns the new ones. They have ids of their own,
 // and match from the next request on what the former ones matched; those are revoked. A
 // scope that an answer, or a line in words, could not have had is ErrNotRemembered. The
@@ -130,8 +133,33 @@ func (s *Store) changedEntry(e *entry, c *Change, now time.Time) (*entry, error)
 		}
 		n.life = nil
 	}
+	if c.Line != "" && c.Line != n.choice.Label {
+		return s.withLine(n, c, now)
+	}
 	n.finish()
 	n.setID(newID())
+	return n, nil
+}
+
+// withLine returns what takes the place of a choice that gets another line. It is as one that
+// the person adds in words: it counts at once, and answers no question.
+func (s *Store) withLine(e *entry, c *Change, now time.Time) (*entry, error) {
+	ch := &e.choice
+	if byLine := e.line != nil || len(e.parts) == 1 && e.parts[0].line != nil; !byLine {
+		return nil, fmt.Errorf("%w: choice %s is matched by more than a line: forget it, and add one", ErrNotRemembered, ch.ID)
+	}
+	// A condition that the new line knows nothing of must not be lost unseen.
+	if p := ch.Pins; ch.Verdict == decisions.Allow && (p.Project != "" && ch.Scope.Kind != ForProject || p.Script != "" || p.Cwd != "" || p.Method != "" || p.Given != "" || p.For != "" || p.Claimed || p.Stdin != "" && p.Stdin != string(effects.StdinNone)) {
+		return nil, fmt.Errorf("%w: choice %s depends on more than its line: forget it, and add one", ErrNotRemembered, ch.ID)
+	}
+	n, err := s.entryOfLine(&Line{
+		UID: ch.UID, Verdict: ch.Verdict, Kind: ch.Kind, Line: c.Line, Scope: ch.Scope.Kind, Project: ch.Scope.Key, Home: c.Home,
+	}, now)
+	if err != nil {
+		return nil, err
+	}
+	n.choice.Expires, n.expire = ch.Expires, e.expire
+	n.finish()
 	return n, nil
 }
 

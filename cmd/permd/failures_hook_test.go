@@ -107,7 +107,7 @@ func (d *testDaemon) pretend(t *testing.T, serve func(c net.Conn, line string) b
 func hooksSilent(t *testing.T) {
 	d := newTestDaemon(t)
 	d.pretend(t, func(net.Conn, string) bool { return true })
-	wantUndecided(t, d, "permd cannot decide")
+	wantUndecided(t, d, "permd: cannot decide")
 }
 
 func hooksBrokenOff(t *testing.T) {
@@ -131,7 +131,7 @@ func hooksBrokenOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newTestDaemon(t)
 			d.pretend(t, serve)
-			wantUndecided(t, d, "permd cannot decide")
+			wantUndecided(t, d, "permd: cannot decide")
 		})
 	}
 }
@@ -184,7 +184,7 @@ func hooksNonsense(t *testing.T) {
 				_, err := c.Write([]byte(strings.NewReplacer("ID", pretendID(line), "CALL", call).Replace(answer)))
 				return err == nil
 			})
-			wantUndecided(t, d, "permd cannot decide")
+			wantUndecided(t, d, "permd: cannot decide")
 		})
 	}
 	t.Run("control", func(t *testing.T) {

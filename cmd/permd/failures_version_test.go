@@ -50,7 +50,7 @@ func hooksOtherVersion(t *testing.T) {
 			d.pretendVersion(t, hello)
 			why := "of its protocol"
 			if name == "text" {
-				why = "permd cannot decide"
+				why = "permd: cannot decide"
 			}
 			wantUndecided(t, d, why)
 		})

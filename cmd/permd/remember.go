@@ -257,7 +257,7 @@ func (a *app) rememberShow(ctx context.Context, ids []string) error {
 			return a.printChoices(got.Choices)
 		}
 		for i := range got.Choices {
-			choices.Render(a.Out, &got.Choices[i])
+			choices.Render(cli.Folded(a.Out, 12), &got.Choices[i])
 		}
 		return nil
 	})

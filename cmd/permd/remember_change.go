@@ -22,10 +22,13 @@ func (a *app) rememberChangeCommand() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "change CHOICE...",
-		Short: "Change the scope or the time limit of choices",
+		Short: "Change the line, the scope or the time limit of choices",
 		Long: `Give choices another scope, another time limit, or both, all of them or none.
 The changed choices match what they matched, from the next request on, and have
-new ids.
+new ids. With --line, one choice gets another line, which is wider or narrower:
+it then matches what remember add would match, and holds where the former did.
+A choice that depends on more than its line, such as the text of a script, is
+not changed so.
 
 A scope is only taken that the choice could have had from the beginning: what is
 bound to files of a project, or runs git, stays in its project, and a choice of
@@ -36,14 +39,17 @@ be, and how many of the latest requests of the log they would have matched.
 
 ` + cli.ExitCodes,
 		Example: `  permd remember change k3vq7xw2n5ab --for 8h
-  permd remember change k3vq7xw2n5ab --scope project --for-ever`,
+  permd remember change k3vq7xw2n5ab --scope project --for-ever
+  permd remember change k3vq7xw2n5ab --line "go test ./..."`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: a.completeChoices,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			timed := cmd.Flags().Changed("for")
 			switch {
-			case c.Scope == "" && !timed && !c.Forever:
-				return cli.Failf(cli.ExitUsage, "name --scope, --for or --for-ever", "nothing to change")
+			case c.Line == "" && c.Scope == "" && !timed && !c.Forever:
+				return cli.Failf(cli.ExitUsage, "name --line, --scope, --for or --for-ever", "nothing to change")
+			case c.Line != "" && len(args) > 1:
+				return cli.Failf(cli.ExitUsage, "change one after the other", "one choice at a time gets another --line")
 			case timed && c.Forever:
 				return cli.Failf(cli.ExitUsage, "leave one of them out", "--for and --for-ever exclude each other")
 			case c.Scope != "" && c.Scope != "project" && c.Scope != "user":
@@ -62,6 +68,7 @@ be, and how many of the latest requests of the log they would have matched.
 	}
 	f := cmd.Flags()
 	f.BoolVar(&dryRun, "dry-run", false, "change nothing, and show what would be")
+	f.StringVar(&c.Line, "line", "", "new `line`, as of remember add")
 	f.StringVar(&c.Scope, "scope", "", "new `scope`: project or user")
 	f.StringVar(&c.Dir, "dir", "", "`directory` in the project (default: the current one)")
 	f.Var(cli.Duration{To: &limit}, "for", "forget the choices after this `duration` from now, such as 8h or 7d")

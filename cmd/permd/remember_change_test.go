@@ -21,6 +21,45 @@ func (d *testDaemon) changed(t *testing.T, args ...string) (c admin.Choice) {
 	return c
 }
 
+// TestChangeLine: a choice that gets another line matches that one alone from the next request on,
+// where and as long as the former did; what is no line of such a choice changes nothing; and an
+// undo restores the former.
+func TestChangeLine(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	project := d.project(t, map[string]string{"package.json": `{"scripts":{"test":"true"}}`})
+	p := d.asks(t, project)
+	id := strings.Fields(d.permd(t, "remember", "add", "run", "frob build *", "--dir", project, "--for", "1h"))[0]
+	no := strings.Fields(d.permd(t, "remember", "add", "--reject", "run", "frob push", "--dir", project))[0]
+	bound := strings.Fields(d.permd(t, "remember", "add", "run", "npm test", "--dir", project))[0]
+	p.is(p.bash("frob build a"), decisions.Allow, decisions.ByMemory)
+	before := d.permd(t, "remember", "list", "--json")
+	for _, args := range [][]string{
+		{id, "--line", "sh *"}, {id, "--line", "frob build \""}, {id, "--line", ""}, {id, no, "--line", "frob x"}, {bound, "--line", "npm run build"},
+		{id, "--line", "~/x/frob *"}, {id, "--line", "npm test"},
+	} {
+		if out, errs, code := printed(d.command(append([]string{"remember", "change"}, args...)...)); code == 0 || out != "" {
+			t.Errorf("%q: %d %s%s", args, code, out, errs)
+		}
+	}
+	if after := d.permd(t, "remember", "list", "--json"); after != before {
+		t.Errorf("what was refused has changed\n%sto\n%s", before, after)
+	}
+	c := d.changed(t, id, "--line", "frob build a")
+	if c.Rule != "frob build a" || c.ID == id || c.Expires.IsZero() || c.Scope != "project" || c.Of != project {
+		t.Errorf("changed: %+v", c)
+	}
+	p.is(p.bash("frob build a"), decisions.Allow, decisions.ByMemory)
+	p.is(p.bash("frob build b"), decisions.Ask, decisions.ByPolicy)
+	if n := d.changed(t, no, "--line", "frob push *"); n.Verdict != "deny" || n.Rule != "frob push *" {
+		t.Errorf("changed: %+v", n)
+	}
+	p.is(p.bash("frob push --hard x"), decisions.Deny, decisions.ByMemory)
+	d.permd(t, "remember", "undo")
+	d.permd(t, "remember", "undo")
+	p.is(p.bash("frob build b"), decisions.Allow, decisions.ByMemory)
+}
+
 // TestChangeChoice: a changed choice holds where it now should from the next request on, and
 // after a crash; what cannot be changed stays as it is.
 func TestChangeChoice(t *testing.T) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -191,7 +192,7 @@ func TestReviewWebActions(t *testing.T) {
 		t.Fatalf("remembered: %+v", again)
 	}
 	b.page("choices/" + again[0].ID)
-	b.do("changing", chromedp.SetValue(chromedp.CSS("select[name=scope]"), "user"), chromedp.SetValue(chromedp.CSS("select[name=expires]"), "604800"), chromedp.Click(chromedp.CSS("form[action$=change] button")), chromedp.WaitVisible(chromedp.CSS(".result .done")))
+	b.do("changing", chromedp.SetValue(chromedp.CSS("select[name=scope]"), "user"), chromedp.SetValue(chromedp.CSS("select[name=expires]"), "604800"), chromedp.Click(chromedp.CSS("form[action$=change] .fields button")), chromedp.WaitVisible(chromedp.CSS(".result .done")))
 	b.shows("1 choice changed.")
 	changed := false
 	for _, c := range d.choices(t) {
@@ -199,6 +200,18 @@ func TestReviewWebActions(t *testing.T) {
 	}
 	if !changed {
 		t.Errorf("remembered: %+v", d.choices(t))
+	}
+	line := strings.Fields(d.permd(t, "remember", "add", "run", "frob build", "--dir", project))[0]
+	b.page("choices/" + line)
+	b.do("widening", chromedp.SetValue(chromedp.CSS("input[name=line]"), "frob build *"), chromedp.SetValue(chromedp.CSS("select[name=expires]"), "28800"), chromedp.Click(chromedp.CSS("form[action$=change] .fields button")), chromedp.WaitVisible(chromedp.CSS(".result .done")))
+	b.shows("allow run frob build * (project ")
+	if list := d.choices(t); !slices.ContainsFunc(list, func(c admin.Choice) bool { return c.Rule == "frob build *" && !c.Expires.IsZero() }) || slices.ContainsFunc(list, func(c admin.Choice) bool { return c.Rule == "frob build" }) {
+		t.Errorf("remembered: %+v", list)
+	}
+	b.do("undoing", chromedp.Click(chromedp.CSS("article.result form button")))
+	b.shows("Taken back: change")
+	if list := d.choices(t); !slices.ContainsFunc(list, func(c admin.Choice) bool { return c.Rule == "frob build" && c.Expires.IsZero() }) {
+		t.Errorf("remembered: %+v", list)
 	}
 	b.page("choices/aaaaaaaaaaaa")
 	b.shows("There is no choice of that id")

@@ -117,7 +117,7 @@ type NewChoice struct {
 	ExpiresIn int64             `json:"expiresIn,omitzero"` // seconds
 }
 
-// ChangedChoices are choices that get another scope or time limit, all of them or none.
+// ChangedChoices are choices that get another line, scope or time limit, all of them or none.
 type ChangedChoices struct {
 	IDs   []string `json:"choiceIds"`
 	Scope string   `json:"scope,omitzero"` // project or user, "" to keep it
@@ -125,6 +125,9 @@ type ChangedChoices struct {
 	// ExpiresIn is the new time limit in seconds from now, 0 to keep the one there is.
 	ExpiresIn int64 `json:"expiresIn,omitzero"`
 	Forever   bool  `json:"forever,omitzero"` // without a time limit
+	// Line is the line that a choice is matched by from now on, in its kind, "" to keep it. Only
+	// one choice at a time gets another.
+	Line string `json:"line,omitzero"`
 }
 
 // Choices is the result of list, show and forget. Next is the id to continue the list
@@ -283,8 +286,11 @@ func registerChange(m socket.Methods, mem Memory) {
 		if len(p.IDs) == 0 || len(p.IDs) > MaxList {
 			return nil, invalidParams(fmt.Sprintf("choiceIds must hold 1 to %d ids", MaxList))
 		}
-		if p.Scope == "" && p.ExpiresIn == 0 && !p.Forever || p.ExpiresIn != 0 && p.Forever {
-			return nil, invalidParams("name a scope, and expiresIn or forever")
+		if p.Line == "" && p.Scope == "" && p.ExpiresIn == 0 && !p.Forever || p.ExpiresIn != 0 && p.Forever {
+			return nil, invalidParams("name a line, a scope, and expiresIn or forever")
+		}
+		if p.Line != "" && len(p.IDs) != 1 {
+			return nil, invalidParams("one choice at a time gets another line")
 		}
 		return func(ctx context.Context) (any, error) {
 			found, err := find(mem, visible(c), p.IDs)

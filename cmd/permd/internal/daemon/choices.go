@@ -178,20 +178,23 @@ func (m choices) changeOf(uid uint32, c *admin.ChangedChoices) (remember.Change,
 	if err != nil {
 		return remember.Change{}, fmt.Errorf("%w: %w", admin.ErrRefused, err)
 	}
-	change := remember.Change{Scope: remember.ScopeKind(c.Scope), For: limit, Forever: c.Forever}
+	change := remember.Change{Scope: remember.ScopeKind(c.Scope), For: limit, Forever: c.Forever, Line: c.Line, Home: m.d.engine.Users.Lookup(uid).Home}
 	if change.Scope == remember.ForProject && c.Dir != "" {
 		change.Project = paths.ProjectKey(m.d.engine.FS, paths.FindProject(m.d.engine.FS, c.Dir, m.d.engine.Users.Lookup(uid).Home))
 	}
 	return change, nil
 }
 
-// Change gives choices another scope or time limit.
+// Change gives choices another line, scope or time limit.
 func (m choices) Change(ctx context.Context, uid uint32, c admin.ChangedChoices) ([]admin.Choice, error) {
 	change, err := m.changeOf(uid, &c)
 	if err != nil {
 		return nil, err
 	}
 	list, err := m.d.memory.Change(ctx, c.IDs, change)
+	if bad, ok := errors.AsType[*pattern.Error](err); ok {
+		return nil, badLine(bad)
+	}
 	switch {
 	case errors.Is(err, remember.ErrNotFound):
 		return nil, fmt.Errorf("%w: a choice has ended meanwhile", admin.ErrRefused)
@@ -243,6 +246,15 @@ func (m choices) lineOf(uid uint32, n *admin.NewChoice) (remember.Line, error) {
 	return l, nil
 }
 
+// badLine is the error for a line that cannot be read.
+func badLine(bad *pattern.Error) error {
+	err := fmt.Errorf("%w: %w", admin.ErrRefused, bad)
+	if fix := bad.Hint(); fix != "" {
+		err = fmt.Errorf("%w; %s", err, fix)
+	}
+	return err
+}
+
 func (m choices) add(ctx context.Context, uid uint32, n admin.NewChoice) ([]remember.Choice, error) {
 	l, err := m.lineOf(uid, &n)
 	if err != nil {
@@ -250,11 +262,7 @@ func (m choices) add(ctx context.Context, uid uint32, n admin.NewChoice) ([]reme
 	}
 	c, err := m.d.memory.Add(ctx, l)
 	if bad, ok := errors.AsType[*pattern.Error](err); ok {
-		err = fmt.Errorf("%w: %w", admin.ErrRefused, bad)
-		if fix := bad.Hint(); fix != "" {
-			err = fmt.Errorf("%w; %s", err, fix)
-		}
-		return nil, err
+		return nil, badLine(bad)
 	}
 	if errors.Is(err, remember.ErrNotRemembered) && l.Kind == effects.KindRun && l.Verdict == decisions.Allow {
 		list, why := m.addBound(ctx, uid, n, l.For)

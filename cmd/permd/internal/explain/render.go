@@ -17,7 +17,8 @@ import (
 )
 
 // Render prints an explanation in readable form.
-func (x *Explanation) Render(w io.Writer) {
+func (x *Explanation) Render(out io.Writer) {
+	w := cli.Folded(out, textColumn)
 	d := x.Decision
 	fmt.Fprintf(w, "%s: %s\n", d.Verdict, d.Reason)
 	fmt.Fprintf(w, "  %sdecided by %s, policy %s\n", cli.Either(x.Unlogged, "", "decision "+d.ID+", "), d.By, cli.Short(d.Policy.Digest))
@@ -47,14 +48,17 @@ func (x *Explanation) Render(w io.Writer) {
 		if x.Why == "" {
 			x.Why = "its arguments are no longer known"
 		}
-		fmt.Fprintf(w, "\nThis is what the log has. The call cannot be decided again: %s.\nTo see what nearly matched and what would allow it, explain the call: permd explain FILE\n", display.Display(x.Why))
+		fmt.Fprintf(cli.Folded(out, 0), "\nThis is what the log has. The call cannot be decided again: %s.\nTo see what nearly matched and what would allow it, explain the call: permd explain FILE\n", display.Display(x.Why))
 		return
 	}
-	x.renderSuggestions(w)
+	x.renderSuggestions(out) // its lines are to be copied
 	if x.More {
-		fmt.Fprintf(w, "\nThe call is so large, or the rules are so many, that not everything was examined.\n")
+		fmt.Fprintf(cli.Folded(out, 0), "\nThe call is so large, or the rules are so many, that not everything was examined.\n")
 	}
 }
+
+// textColumn is the column at which what is said of an effect goes on.
+const textColumn = 13
 
 func (c *explainedCall) words() string {
 	var parts []string

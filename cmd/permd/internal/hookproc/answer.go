@@ -46,12 +46,12 @@ func answer(ctx context.Context, h *hook.Harness, stdin io.Reader) (out hook.Out
 	return h.Answer(req, d)
 }
 
-// NoDecision says why there is no decision, and what to do.
+// NoDecision says why there is no decision, and what to do, for a text that begins with permd's name.
 func NoDecision(err error) string {
 	if errors.Is(err, client.ErrUnreachable) {
-		return "permd cannot decide, " + err.Error() + "; start it with: permd serve"
+		return "cannot decide, " + err.Error() + "; start it with: permd serve"
 	}
-	return "permd cannot decide, " + err.Error() + "; permd doctor looks for what is wrong"
+	return "cannot decide, " + err.Error() + "; permd doctor looks for what is wrong"
 }
 
 // readHook reads what the harness writes, until it ends or ctx does.

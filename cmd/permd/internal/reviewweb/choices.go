@@ -145,11 +145,16 @@ func (s *Server) choicePage(w http.ResponseWriter, r *http.Request, id string) {
 		return
 	}
 	c := viewOfChoice(&got.Choices[0])
+	line := ""
+	if len(c.Parts) == 1 && c.Parts[0].Line {
+		line = c.Parts[0].Rule
+	}
 	v.Title = "Choice: " + cli.Clip(display.Display(c.Parts[0].Rule), 80)
 	s.render(w, http.StatusOK, "choice", struct {
 		view
 		Choice choiceView
-	}{v, c})
+		Line   string // that can be changed, "" if none can
+	}{v, c, line})
 }
 
 // changeChoices forgets, confirms or changes the choices of a form.
@@ -210,6 +215,9 @@ func (s *Server) changeChoices(w http.ResponseWriter, r *http.Request, action st
 // changeOf reads what a form changes of choices.
 func changeOf(ids []string, f url.Values) (c admin.ChangedChoices, err error) {
 	c = admin.ChangedChoices{IDs: ids, Scope: f.Get("scope"), Dir: f.Get("dir")}
+	if line := strings.TrimSpace(f.Get("line")); line != f.Get("former") {
+		c.Line = line
+	}
 	switch limit := f.Get("expires"); limit {
 	case "":
 	case "never":
@@ -217,8 +225,8 @@ func changeOf(ids []string, f url.Values) (c admin.ChangedChoices, err error) {
 	default:
 		c.ExpiresIn, err = expiry(limit)
 	}
-	if err == nil && c.Scope == "" && c.ExpiresIn == 0 && !c.Forever {
-		err = errors.New("the form names neither a scope nor a time limit")
+	if err == nil && c.Line == "" && c.Scope == "" && c.ExpiresIn == 0 && !c.Forever {
+		err = errors.New("the form names no other line, scope or time limit")
 	}
 	if c.Scope != "project" {
 		c.Dir = ""

@@ -26,7 +26,8 @@
     }
   };
   setInterval(look, 100);
-  document.addEventListener("DOMContentLoaded", look);
+  // What is new is marked before anybody can see it.
+  new MutationObserver(look).observe(document.documentElement, { childList: true, subtree: true });
   document.addEventListener("click", (event) => {
     const button = event.target.closest(".buttons button");
     if (!button) return;
