@@ -47,14 +47,14 @@ func (o *tracedOracle) atTerminal(t *testing.T, text, cwd string) []string {
 func TestNohupOracle(t *testing.T) {
 	o := newTracedOracle(t, "nohup", "script")
 	redirections := []string{
-		"", "", "", ">log", ">>log", ">|log", "&>log", ">&log", ">/dev/null", ">/dev/tty", ">&2", "2>&1", "2>/dev/null", ">&-", ">&- 2>log", ">log >&2", "3>&1 >log >&3", ">log 2>&1", "1<>log", "1<>/dev/tty",
+		"", "", "", "", "", "", "", "", "", "", ">log", ">>log", ">|log", "&>log", ">&log", ">/dev/null", ">/dev/tty", ">&2", "2>&1", "2>/dev/null", ">&-", ">&- 2>log", ">log >&2", "3>&1 >log >&3", ">log 2>&1", "1<>log", "1<>/dev/tty",
 		">/dev/stdout", ">/dev/stderr", ">tty", ">'log'", "> >(cat)", "1</dev/null", "</dev/null", "01>log", "1>&1 >log", ">log 1>&1", ">log 01>&2",
 	}
 	groups := []string{
-		"%s", "%s", "( %s )", "{ %s; }", "sh -c '%s'", "bash -c '%s' x", "if true; then %s; fi", "%s & wait", "true && %s", "for i in 1 2; do %s; done", "x=$(%s)", "cat <(%s)", "%s | cat", "echo x | %s", "echo x > >(%s; cat)",
+		"%s", "%s", "%s", "%s", "%s", "( %s )", "{ %s; }", "sh -c '%s'", "bash -c '%s' x", "if true; then %s; fi", "%s & wait", "true && %s", "for i in 1 2; do %s; done", "x=$(%s)", "cat <(%s)", "%s | cat", "echo x | %s", "echo x > >(%s; cat)",
 		"exec %s", "{ exec >/dev/tty; %s; }", "{ command exec >/dev/tty; %s; }", "while read x; do %s; done <in", "eval '%s'", "f() { %s; }; f", "echo `%s`", "script -qec '%s' /dev/null", "time %s", "! %s",
 	}
-	written, needless := 0, 0
+	written, needless, compared := 0, 0, 0
 	rounds := testload.Rounds(t, "PERMD_TEST_NOHUP", 60, 1500)
 	for range rounds {
 		if err := os.RemoveAll(o.project); err != nil {
@@ -76,15 +76,23 @@ func TestNohupOracle(t *testing.T) {
 			text = strings.ReplaceAll(group, "%s", text) + " " + o.pick(redirections...)
 		}
 		b := onDisk(effectstest.Table(t), o.top, cwd, text)
-		known := !slices.ContainsFunc(b.Effects, func(e effects.Effect) bool { return e.Kind == effects.KindUnknown || e.Kind == effects.KindState })
-		seen := append(slices.Clone(b.Effects), b.Opened...)
+		// What not every shell reads alike is read as bash does.
+		known := !slices.ContainsFunc(b.Effects, func(e effects.Effect) bool {
+			return (e.Kind == effects.KindUnknown || e.Kind == effects.KindState) && !strings.HasPrefix(e.Text, "not every shell")
+		})
+		isRead := func(e effects.Effect) bool { return e.Kind != effects.KindWrite }
+		writes := slices.DeleteFunc(slices.Clone(b.Effects), isRead)
+		seen := append(slices.Clone(writes), slices.DeleteFunc(slices.Clone(b.Opened), isRead)...)
 		outputs := 0
 		for _, file := range o.atTerminal(t, text, cwd) {
 			if base := filepath.Base(file); base != "nohup.out" && base != "profile" {
 				continue
 			}
 			outputs++
-			if !covers(b.Effects, effects.KindWrite, file) && (filepath.Dir(file) != o.top || !covers(seen, effects.KindWrite, file)) && known {
+			if known {
+				compared++
+			}
+			if !covers(writes, effects.KindWrite, file) && (filepath.Dir(file) != o.top || !covers(seen, effects.KindWrite, file)) && known {
 				t.Errorf("seed %d: %s in %s writes %s, which no effect has", o.seed, text, cwd, file)
 				for i := range b.Effects {
 					t.Log(b.Effects[i].Text)
@@ -99,7 +107,7 @@ func TestNohupOracle(t *testing.T) {
 		_ = os.Remove(filepath.Join(o.top, "nohup.out"))
 	}
 	t.Logf("%d of %d wrote, %d might have for permd", written, rounds, needless)
-	if written < rounds/10 {
-		t.Errorf("seed %d: %d of %d wrote", o.seed, written, rounds)
+	if compared < rounds/20 {
+		t.Errorf("seed %d: of %d writes effects were compared", o.seed, compared)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/plainshell"
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
@@ -67,7 +68,9 @@ func (s *walker) redirectsOutput(r *syntax.Redirect, descriptor string, first in
 			return before // of standard input
 		}
 	case syntax.RdrAll, syntax.AppAll:
-		descriptor = "1"
+		if descriptor = "1"; s.b.Readers()&plainshell.Sh != 0 {
+			return false // to sh, "a &>b" is "a & >b"
+		}
 	}
 	switch descriptor {
 	case "", "1":
