@@ -26,7 +26,7 @@ const (
 
 var (
 	// ignoring are the programs that read ignore files, and print the lines that are no patterns.
-	ignoring = wordset.Fields("rg fd fdfind ag")
+	ignoring = wordset.Fields("rg fd fdfind ag tokei")
 	// npmTrees are the sub-commands of npm that open the packages of the project.
 	npmTrees = wordset.Fields("ls explain fund outdated doctor")
 	// npmFiles are what they open in each of them.
@@ -45,7 +45,7 @@ func (v *invocation) opensThroughLinks() {
 	}
 	sub := strings.Join(v.subs, " ")
 	switch {
-	case ignoring.Has(v.run.Program):
+	case ignoring.Has(v.run.Program), v.run.Program == "tree" && v.has([]string{"--gitignore"}):
 		for _, e := range v.ownReads() {
 			for _, file := range v.b.Paths.LinkedIgnores(e.Path) {
 				v.opened(file)
