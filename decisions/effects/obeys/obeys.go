@@ -50,12 +50,20 @@ func (r *Run) Project() string {
 		case o.Project:
 			return "the files of its project"
 		case o.Git:
-			folder := r.Call.Paths.Resolved(r.Run.Cwd, "")
-			if folder == "" {
-				return "a repository in its folder, of which nothing is known"
+			folders := []string{r.Call.Paths.Resolved(r.Run.Cwd, "")}
+			if o.NextToOperand {
+				folders = r.operandFolders()
 			}
-			if file := around.Repository(o.Settings, folder); file != "" {
-				return file
+			for _, folder := range folders {
+				if folder == "" {
+					return "a repository in its folder, of which nothing is known"
+				}
+				if file := around.Repository(o.Settings, folder); file != "" {
+					return file
+				}
+				if file := r.bare(folder); file != "" {
+					return file
+				}
 			}
 		case o.Home:
 			for _, home := range homes {
@@ -81,19 +89,40 @@ func (r *Run) Project() string {
 	}
 	// The folder matters only if the program obeys files of a folder.
 	if slices.ContainsFunc(r.Program.Obeys, func(o programs.Obeyed) bool {
-		return !o.Home && !o.System && !o.Project && !o.Variable && !o.NextToOperand
+		return !o.Home && !o.System && !o.Project && !o.Variable && !o.NextToOperand && !o.Git
 	}) {
 		if file := r.from(around, r.Call.Paths.Resolved(r.Run.Cwd, ""), false); file != "" {
 			return file
 		}
 	}
-	if !slices.ContainsFunc(r.Program.Obeys, func(o programs.Obeyed) bool { return o.NextToOperand }) {
+	if !slices.ContainsFunc(r.Program.Obeys, func(o programs.Obeyed) bool { return o.NextToOperand && !o.Git }) {
 		return ""
 	}
 	for _, dir := range r.operandFolders() {
 		if file := r.from(around, dir, true); file != "" {
 			return file
 		}
+	}
+	return ""
+}
+
+// bare returns the HEAD of a folder, or of one above it, that is a repository itself, or may
+// become one, "" if there is none. That of a run of git is seen by [git.Foreign].
+func (r *Run) bare(folder string) string {
+	if r.Run.Program == "git" {
+		return ""
+	}
+	for range settings.MaxObeyedDepth {
+		head := paths.Child(folder, "HEAD")
+		switch {
+		case r.Call.Exists(paths.Child(folder, ".git")):
+			return ""
+		case r.Call.Exists(head), r.Call.MakesRepository(folder):
+			return head
+		case folder == "/":
+			return ""
+		}
+		folder = path.Dir(folder)
 	}
 	return ""
 }

@@ -19,7 +19,7 @@ type Obeyed struct {
 	NextToOperand bool // next to the files that are operands
 	Home          bool
 	System        bool             // by its absolute name
-	Git           bool             // the configuration of the repository
+	Git           bool             // the configuration of the repository, or of those of operands
 	Project       bool             // all files of the project, so that no form is read-only
 	Variable      bool             // an environment variable
 	Settings      *settings.Format // nil if the file's existence is enough
@@ -48,11 +48,11 @@ func (p *tableParser) obeyedFiles(lines []textNode) ([]Obeyed, error) {
 			all = append(all, Obeyed{Name: variable, Variable: true})
 			continue
 		}
-		o := Obeyed{Name: name, Git: name == ".git", Project: name == wholeProject}
+		o := Obeyed{Name: name, Project: name == wholeProject}
 		o.Name, o.Home = strings.CutPrefix(name, "~/")
 		o.Name, o.NextToOperand = strings.CutPrefix(o.Name, operandMark)
-		o.System = path.IsAbs(name) && known
-		if o.Name == "" || strings.ContainsAny(o.Name, " \t:=~*") || o.NextToOperand && (o.Home || o.Name == wholeProject || o.Name == ".git") || path.IsAbs(o.Name) && !o.System || path.Clean(o.Name) != o.Name || strings.HasPrefix(o.Name, "..") {
+		o.System, o.Git = path.IsAbs(name) && known, !o.Home && o.Name == ".git"
+		if o.Name == "" || strings.ContainsAny(o.Name, " \t:=~*") || o.NextToOperand && (o.Home || o.Name == wholeProject) || path.IsAbs(o.Name) && !o.System || path.Clean(o.Name) != o.Name || strings.HasPrefix(o.Name, "..") {
 			return nil, line.errorf("file %q: expected NAME or NAME = SETTINGS", line.text)
 		}
 		if known {

@@ -8,7 +8,7 @@ import (
 	"github.com/permd/permd/decisions/effects/goals"
 )
 
-// Input is the standard input of a command.
+// Input is the standard input of a command, and what is known of its output.
 type Input struct {
 	Kind effects.Stdin
 	Text string
@@ -19,6 +19,8 @@ type Input struct {
 	// Own is set for the last command of a pipeline: zsh expands its words in the shell
 	// itself, where substitutions read the shell's input.
 	Own *Input
+	// Redirected is set if standard output is certainly no terminal.
+	Redirected bool
 }
 
 // Known returns the text that a command reads, if it is known.

@@ -26,7 +26,7 @@ const (
 
 var (
 	// ignoring are the programs that read ignore files, and print the lines that are no patterns.
-	ignoring = wordset.Fields("rg fd fdfind ag")
+	ignoring = wordset.Fields("rg fd fdfind ag tokei")
 	// npmTrees are the sub-commands of npm that open the packages of the project.
 	npmTrees = wordset.Fields("ls explain fund outdated doctor")
 	// npmFiles are what they open in each of them.
@@ -45,7 +45,7 @@ func (v *invocation) opensThroughLinks() {
 	}
 	sub := strings.Join(v.subs, " ")
 	switch {
-	case ignoring.Has(v.run.Program):
+	case ignoring.Has(v.run.Program), v.run.Program == "tree" && v.has([]string{"--gitignore"}):
 		v.opensIgnores()
 	case v.run.Program == "go" && (sub == "doc" || sub == "mod why" || sub == "list" && !v.has([]string{"-m"})):
 		v.opensLinks(v.manifestRoot(), func(link string) bool {

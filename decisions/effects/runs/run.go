@@ -31,6 +31,8 @@ type Setting struct {
 	From  string
 	Stdin effects.Stdin
 	Text  string // literal standard input
+	// Redirected is set if standard output is certainly no terminal.
+	Redirected bool
 	// Printed is the output of a preceding command, if known: its effects are added for
 	// denies, but nothing is allowed because of it.
 	Printed string
@@ -223,7 +225,7 @@ func (b *Builder) nested(index, arg int, text string, at Setting) {
 	first := len(b.Effects)
 	quiet, outer := b.Nothing, b.Input
 	// Its commands read the shell's input.
-	b.Input = Input{Kind: at.Stdin, Text: at.Text, Printed: at.Printed}
+	b.Input = Input{Kind: at.Stdin, Text: at.Text, Printed: at.Printed, Redirected: at.Redirected}
 	b.texts.Text(b, text, at.Cwd, at.From)
 	b.Nothing, b.Input = quiet, outer
 	for i := first; i < len(b.Effects); i++ {

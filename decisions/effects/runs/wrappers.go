@@ -44,6 +44,11 @@ func (b *Builder) wrapped(p *programs.Program, words []effects.Word, at Setting)
 			}
 		}
 	}
+	name := b.ProgramName(words[0].Text)
+	if name == "nohup" {
+		b.nohup(at)
+	}
+	at.Redirected = at.Redirected && keepsOutput.Has(name) || name == "nohup"
 	inner := args[start:]
 	if at.via != nil && !inner[0].Expandable() && len(inner) > 1 && takesCommand.Has(inner[0].Text) { // flock FILE -c TEXT
 		b.Inline(at.via.Effect, start+1, inner[1:2], at, false)
@@ -178,7 +183,7 @@ func (v *invocation) innerCommand() {
 		return
 	}
 	at := v.at
-	at.Cwd, at.via = v.run.Cwd, &effects.Via{Effect: v.index, Arg: start}
+	at.Cwd, at.via, at.Redirected = v.run.Cwd, &effects.Via{Effect: v.index, Arg: start}, false
 	if at.wrappers++; at.wrappers > maxWrappers {
 		v.unknown(start, "commands wrapped in each other too deeply")
 		v.b.deferWrapped(v.args[start:], at)
@@ -292,7 +297,9 @@ func (v *invocation) runModule(a argument) {
 func (v *invocation) commandLine(a argument) {
 	v.changes = true
 	v.markHarmful(a.i)
-	v.b.WithShells(plainshell.All, func() { v.b.nested(v.index, a.i, a.w.Text, v.at) })
+	at := v.at
+	at.Redirected = false // script gives its command a terminal
+	v.b.WithShells(plainshell.All, func() { v.b.nested(v.index, a.i, a.w.Text, at) })
 }
 
 // module runs a module of an interpreter that is a program in the table (python -m
@@ -341,7 +348,7 @@ func (v *invocation) runAsProgram(i int, program string) bool {
 		return false
 	}
 	at := v.at
-	at.Cwd, at.via = v.run.Cwd, &effects.Via{Effect: v.index, Arg: i}
+	at.Cwd, at.via, at.Redirected = v.run.Cwd, &effects.Via{Effect: v.index, Arg: i}, false
 	if at.wrappers++; at.wrappers > maxWrappers {
 		return false
 	}

@@ -63,7 +63,10 @@ func (s *walker) call(cmd *syntax.CallExpr, at scope, in, outer runs.Input) (out
 	}
 	s.abort(&at, words)
 	out = s.simple(words, at, in)
-	exec = words[0].Text == "exec"
+	switch exec = words[0].Text == "exec"; words[0].Text {
+	case "exec", "command", "builtin":
+		s.rebound = s.rebound || outer.Redirected && !in.Redirected // what follows may write there, too
+	}
 	s.b.Scratch = words[:0]
 	return out, exec
 }
@@ -132,11 +135,13 @@ func (s *walker) simple(words []effects.Word, at scope, in runs.Input) exitScope
 
 // command adds the effects of a program in each folder that the shell may be in.
 func (s *walker) command(words []effects.Word, at *scope, in runs.Input) {
-	if cwd := at.cwd(); cwd != "" {
-		s.b.Command(words, runs.Setting{Cwd: cwd, From: s.from, Stdin: in.Kind, Text: in.Text, Printed: in.Printed, Words: in.Words})
+	set := runs.Setting{From: s.from, Stdin: in.Kind, Text: in.Text, Printed: in.Printed, Words: in.Words, Redirected: in.Redirected && !s.rebound}
+	if set.Cwd = at.cwd(); set.Cwd != "" {
+		s.b.Command(words, set)
 		return
 	}
 	s.each(at, func(cwd string) {
-		s.b.Command(words, runs.Setting{Cwd: cwd, From: s.from, Stdin: in.Kind, Text: in.Text, Printed: in.Printed, Words: in.Words})
+		set.Cwd = cwd
+		s.b.Command(words, set)
 	})
 }

@@ -20,6 +20,7 @@ func (s *walker) substitutions(n syntax.Node, at *scope, in runs.Input) {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
 			s.withInput(in, func(in runs.Input) {
+				in.Redirected = !n.ReplyVar
 				s.outOfLoops(func() { s.stmts(n.Stmts, at.subshell(), in) })
 			})
 			if n.TempFile || n.ReplyVar {
@@ -34,6 +35,7 @@ func (s *walker) substitutions(n syntax.Node, at *scope, in runs.Input) {
 			start := at.subshell()
 			s.walkConcurrent(func() {
 				s.withInput(stdin, func(in runs.Input) {
+					in.Redirected = n.Op == syntax.CmdIn
 					s.outOfLoops(func() { s.stmts(n.Stmts, start, in) })
 				})
 			})

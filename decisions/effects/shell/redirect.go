@@ -1,20 +1,24 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/plainshell"
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
 // redirects adds the effects of a statement's redirections and returns the standard input
 // of its command. Substitutions in them read the shell's input.
-func (s *walker) redirects(list []*syntax.Redirect, at *scope, outer runs.Input) runs.Input {
-	in := outer
+func (s *walker) redirects(list []*syntax.Redirect, at *scope, outer runs.Input) (in runs.Input) {
+	redirected := outer.Redirected
+	in = outer
 	in.Own = nil
+	defer func() { in.Redirected = redirected }()
 	for _, r := range list {
 		if s.boundReached() {
 			return in
@@ -41,6 +45,7 @@ func (s *walker) redirects(list []*syntax.Redirect, at *scope, outer runs.Input)
 		default:
 			in = s.redirect(r, descriptor, at, in, outer)
 		}
+		redirected = s.redirectsOutput(r, descriptor, first, redirected)
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.RdrIn, syntax.RdrInOut:
 			// The input may come from a substitution.
@@ -50,6 +55,39 @@ func (s *walker) redirects(list []*syntax.Redirect, at *scope, outer runs.Input)
 		}
 	}
 	return in
+}
+
+// redirectsOutput reports whether standard output is certainly no terminal after a redirection,
+// whose effects begin at first; before says whether it was.
+func (s *walker) redirectsOutput(r *syntax.Redirect, descriptor string, first int, before bool) bool {
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+		return before && strings.TrimLeft(descriptor, "0") != "1"
+	case syntax.RdrIn, syntax.RdrInOut, syntax.DplIn:
+		if descriptor == "" {
+			return before // of standard input
+		}
+	case syntax.RdrAll, syntax.AppAll:
+		if descriptor = "1"; s.b.Readers()&plainshell.Sh != 0 {
+			return false // to sh, "a &>b" is "a & >b"
+		}
+	}
+	switch descriptor {
+	case "", "1":
+	case "0", "2", "3", "4", "5", "6", "7", "8", "9":
+		return before
+	default:
+		return false
+	}
+	opened := s.b.Effects[first:]
+	switch target, plain := plainLiteral(r.Word); {
+	case isProcessSubstitution(r), plain && target == "/dev/null":
+		return true
+	case plain && target == "1" && (r.Op == syntax.DplIn || r.Op == syntax.DplOut):
+		return before
+	}
+	return slices.ContainsFunc(opened, func(e effects.Effect) bool { return e.Kind == effects.KindWrite && e.File != nil }) &&
+		!slices.ContainsFunc(opened, func(e effects.Effect) bool { return e.Tags.Has(effects.Device) })
 }
 
 // isProcessSubstitution reports whether a redirection is to or from another command of the text, < <(…)

@@ -253,6 +253,8 @@ type walker struct {
 	refusal *plainshell.Refusal
 	// socket is set if a redirection of the text connects to another machine.
 	socket bool
+	// rebound is set if the text may have given its own standard output a terminal.
+	rebound bool
 	// guessing is the depth of nested pipelines while the output of a command is searched.
 	outputDepth int
 

@@ -178,7 +178,9 @@ func (s *walker) binary(cmd *syntax.BinaryCmd, at scope, in runs.Input) exitScop
 	case syntax.Pipe, syntax.PipeAll:
 		first := len(s.b.Effects)
 		walk := func() {
-			s.outOfLoops(func() { s.stmt(cmd.X, at.subshell(), in) })
+			left := in
+			left.Redirected = true
+			s.outOfLoops(func() { s.stmt(cmd.X, at.subshell(), left) })
 		}
 		s.b.Found = nil
 		walk()
@@ -187,7 +189,7 @@ func (s *walker) binary(cmd *syntax.BinaryCmd, at scope, in runs.Input) exitScop
 		if s.reachesNetwork(first, end) || in.Kind == effects.StdinNetwork {
 			kind = effects.StdinNetwork
 		}
-		piped := runs.Input{Kind: kind}
+		piped := runs.Input{Kind: kind, Redirected: in.Redirected}
 		if kind == effects.StdinPipe {
 			piped.Printed = s.output(cmd.X, &at, in)
 			if cmd.Op == syntax.Pipe {

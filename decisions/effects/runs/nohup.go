@@ -1,0 +1,48 @@
+package runs
+
+import (
+	"cmp"
+	"path"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/internal/wordset"
+)
+
+// keepsOutput are the wrappers that leave their command their own standard output. Others may
+// give it a terminal (script, unbuffer).
+var keepsOutput = wordset.Fields("nohup timeout gtimeout nice time command stdbuf ionice env xargs caffeinate chrt taskset setarch setsid")
+
+// nohup adds the write of the file that nohup appends its command's output to if that would go
+// to a terminal: nohup.out, or the same in the home if that cannot be opened.
+func (b *Builder) nohup(at Setting) {
+	if at.Redirected {
+		return
+	}
+	const name = "nohup.out"
+	here := b.Operand(effects.KindWrite, name, at.Cwd, at.From)
+	refused := here.File == nil || b.mayNotOpen(here.File.Path)
+	b.Add(here)
+	home := b.Operand(effects.KindWrite, paths.Child(cmp.Or(b.Call.User.Home, "/"), name), "/", at.From)
+	switch {
+	case here.File == nil || home.File == nil || here.File.Path == home.File.Path:
+	case refused:
+		b.Add(home)
+	default:
+		home.Via = &effects.Via{Effect: max(0, len(b.Effects)-1), Arg: effects.Inherent}
+		b.OpenSometimes(home)
+	}
+}
+
+// mayNotOpen reports whether a file is none that can be appended to, as far as its mode and that
+// of its folder tell.
+func (b *Builder) mayNotOpen(file string) bool {
+	if b.FS == nil || b.Writes(file) {
+		return true
+	}
+	if mode, err := b.FS.Lstat(file); err == nil {
+		return !mode.IsRegular() || mode.Perm()&0o200 == 0
+	}
+	folder, err := b.FS.Lstat(path.Dir(file))
+	return err != nil || !folder.IsDir() || folder.Perm()&0o300 != 0o300
+}
