@@ -173,3 +173,13 @@ func BenchmarkManyEscapes(b *testing.B) {
 		})
 	}
 }
+
+func TestFirst(t *testing.T) {
+	for data, want := range map[string]string{
+		`"a\\\"b","c":1}`: `"a\\\"b"`, `[{"a":"]"},[]],"b":2`: `[{"a":"]"},[]]`, `12,3`: `12`, `{"a":{}}`: `{"a":{}}`, ``: ``, `"a`: ``, `[1`: ``, `,1`: ``,
+	} {
+		if have := string(First(Value(data))); have != want {
+			t.Errorf("%s: %s, want %s", data, have, want)
+		}
+	}
+}
