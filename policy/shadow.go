@@ -99,6 +99,11 @@ func (s *Store) shadowsOf(st, old *state) map[*rules.Snapshot]*rules.Snapshot {
 			Table: used.Table(), Profiles: used.Profiles(), Limiter: &s.shadowLimits,
 		}
 		combine(&is, []string{used.Digest(), "shadow"}, org, user, st.projects[at], st.base)
+		for i, l := range is.Layers {
+			if l != st.shadow.active { // nothing that is tried may turn off a layer in use
+				is.Layers[i] = l.Apart()
+			}
+		}
 		out[used] = rules.NewSnapshot(is)
 	}
 	return out

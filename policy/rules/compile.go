@@ -61,7 +61,8 @@ func (u *Unit) estimate() *weight.Estimate {
 type Layer struct {
 	// stuck is how many evaluations could not be ended and were left behind. As long as
 	// there are any the layer is not evaluated, so that they do not become more.
-	stuck atomic.Int64
+	// It is nil for a layer without rules.
+	stuck *atomic.Int64
 	// mayHang is set for rules in Rego that permd does not ship: what lists become, and
 	// the base layer, have no step that takes long.
 	mayHang bool
@@ -92,6 +93,17 @@ type Layer struct {
 	lists      []listEntry          // its list entries, for explanations
 }
 
+// endless reports whether an evaluation of the layer could not be ended, and has not ended.
+func (l *Layer) endless() bool { return l.stuck != nil && l.stuck.Load() > 0 }
+
+// Apart returns the layer with evaluations of its own, so that one of them that does not end
+// concerns no others.
+func (l *Layer) Apart() *Layer {
+	c := *l
+	c.stuck = new(atomic.Int64)
+	return &c
+}
+
 // moduleSet holds the modules of a layer, before compiling.
 type moduleSet struct {
 	policy map[string]*ast.Module // by file name
@@ -117,7 +129,7 @@ func Compile(u Unit, schema *input.Schema) (c *Layer, ps diag.List) {
 
 func compileUnsafe(u Unit, schema *input.Schema) (*Layer, diag.List) {
 	var ps diag.List
-	out := &Layer{Name: u.Layer, mayHang: u.mayHang()}
+	out := &Layer{Name: u.Layer, mayHang: u.mayHang(), stuck: new(atomic.Int64)}
 	u.Programs(out, &ps)
 	u.profiles(out, &ps)
 	mods := parse(u, &ps)

@@ -60,7 +60,7 @@ func (s *Snapshot) keeps(in *decisions.Input) bool {
 		return false
 	}
 	for _, l := range s.layers {
-		if l.stuck.Load() > 0 || input.ForLayer(l.Name, in) != in {
+		if l.endless() || input.ForLayer(l.Name, in) != in {
 			return false
 		}
 	}

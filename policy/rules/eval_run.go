@@ -29,7 +29,7 @@ func (s *Snapshot) prepare(in *decisions.Input, kind int) (layers []preparedLaye
 	for _, l := range s.layers {
 		switch {
 		case !l.mayFire[kind]:
-		case l.stuck.Load() > 0:
+		case l.endless():
 			failed = cmp.Or(failed, fmt.Errorf("%s layer: %w", l.Name, errEndless))
 		default:
 			need = need.Union(l.needs)

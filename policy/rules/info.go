@@ -38,7 +38,7 @@ func (l *Layer) IsEmpty() bool { return len(l.rules)+len(l.Programs) == 0 }
 
 // Err returns why the layer is off, nil if it is not: an evaluation could not be ended.
 func (l *Layer) Err() error {
-	if l.stuck.Load() > 0 {
+	if l.endless() {
 		return errEndless
 	}
 	return nil
