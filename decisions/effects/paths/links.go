@@ -18,7 +18,7 @@ const maxWalkedLinks = 1 << 12
 
 // LinkWalk finds the links that a program follows which walks folders.
 type LinkWalk struct {
-	suffix  string          // with which the names of the links end, in lower case
+	ends    []string        // with one of which the names of the links end (HasEnd)
 	visited map[string]bool // folders walked, and links found
 	links   int
 }
@@ -45,7 +45,7 @@ func (r *Resolver) Links(dir string, w *LinkWalk) (links []string, complete bool
 			return links, false
 		}
 		for _, p := range found.Paths {
-			if w.visited[p] || !strings.HasSuffix(lexpath.Fold(p), w.suffix) {
+			if w.visited[p] || !HasEnd(p, w.ends) {
 				continue
 			}
 			if w.links++; w.links > maxWalkedLinks {
@@ -91,12 +91,14 @@ func (w *LinkWalk) walked(dir string) bool {
 	}
 }
 
-// Followed is a folder in which something follows links: those whose names end with
-// Suffix, in lower case. As is what it reads of the files there. A link may have a name that
-// it reads, and lead to one in the folder that it leaves out.
+// Followed is a folder in which something follows links: those whose names end with one of
+// Ends, see [HasEnd], and if Folders is set all that lead to folders. As is what it reads of the files there. A
+// link may have a name that it reads, and lead to one in the folder that it leaves out.
 type Followed struct {
-	Path, Suffix string
-	As           Reach
+	Path    string
+	Ends    []string
+	Folders bool
+	As      Reach
 }
 
 // Bounds of the reads through links that are reported for one run. Of those that are
@@ -116,8 +118,12 @@ func (r *Resolver) ReadsThroughLinks(folders []Followed, read func(link string) 
 	shown, complete := 0, true
 	for n := 0; n < len(folders) && complete; n++ {
 		all := &walk
-		if folders[n].Suffix != "" {
-			all = &LinkWalk{suffix: folders[n].Suffix} // it leaves links out
+		by := folders[n]
+		switch {
+		case len(by.Ends) > 0 && by.Folders:
+			all = &LinkWalk{}
+		case len(by.Ends) > 0:
+			all = &LinkWalk{ends: by.Ends} // it leaves links out
 		}
 		var links []string
 		links, complete = r.Links(folders[n].Path, all)
@@ -132,10 +138,10 @@ func (r *Resolver) ReadsThroughLinks(folders []Followed, read func(link string) 
 				continue
 			}
 			mode, err := r.Lstat(e.File.Path)
-			if errors.Is(err, fs.ErrNotExist) {
+			if errors.Is(err, fs.ErrNotExist) || by.Folders && err == nil && !mode.IsDir() && !HasEnd(link, by.Ends) {
 				continue
 			}
-			as, inside := walkedAs(folders, e.File.Path)
+			as, inside := walkedAs(folders, e.File.Path, mode.IsDir())
 			switch {
 			case inside && (as == ReachAll || seen[e.File.Path] || r.leavesOut(as, link)):
 				continue
@@ -143,7 +149,7 @@ func (r *Resolver) ReadsThroughLinks(folders []Followed, read func(link string) 
 				if mode.IsDir() {
 					e.File.Recursive = true
 					seen[e.File.Path] = true
-					file, uncertain := r.passes(e.File.Path, throughLink(as))
+					file, uncertain := r.passes(e.File.Path, throughLink(as), nil)
 					r.passing(&e, file)
 					complete = complete && !uncertain
 				}
@@ -155,7 +161,7 @@ func (r *Resolver) ReadsThroughLinks(folders []Followed, read func(link string) 
 				r.Search(&e, ReachAll)
 			}
 			switch {
-			case !e.Tags.Has(effects.InProject) && !e.Tags.Has(effects.Worktree), e.Guarded() != 0:
+			case e.Guarded() != 0:
 				shown++
 			case len(more)-shown >= maxPlainThroughLinks:
 				complete = false
@@ -171,9 +177,9 @@ func (r *Resolver) ReadsThroughLinks(folders []Followed, read func(link string) 
 
 // walkedAs reports whether a path is in a folder in which all links are followed, and what
 // is read there of the files.
-func walkedAs(folders []Followed, p string) (as Reach, in bool) {
+func walkedAs(folders []Followed, p string, folder bool) (as Reach, in bool) {
 	for _, f := range folders {
-		if f.Suffix != "" || !lexpath.In(f.Path, p) {
+		if len(f.Ends) > 0 && !(f.Folders && folder) || !lexpath.In(f.Path, p) {
 			continue
 		}
 		if !in || as == ReachNamed || f.As == ReachAll {

@@ -2,6 +2,7 @@ package paths
 
 import (
 	"iter"
+	"path"
 	"slices"
 	"strings"
 
@@ -45,15 +46,16 @@ func (r *Resolver) searchEnters(as Reach, root, dir, file string) bool {
 // if none is known. If there may be one that is not known, the folder is added to
 // UncertainSearches.
 func (r *Resolver) Passes(dir string, as Reach) string {
-	file, uncertain := r.passes(dir, as)
+	file, uncertain := r.passes(dir, as, nil)
 	if uncertain && as == ReachAll && !slices.Contains(r.UncertainSearches, dir) {
 		r.UncertainSearches = append(r.UncertainSearches, dir)
 	}
 	return file
 }
 
-// passes is Passes; uncertain is set if there may be such a file that is not known.
-func (r *Resolver) passes(dir string, as Reach) (file string, uncertain bool) {
+// passes is Passes for files whose names end with one of ends; uncertain is set if there may be
+// such a file that is not known.
+func (r *Resolver) passes(dir string, as Reach, ends []string) (file string, uncertain bool) {
 	s, ok := r.fs.(Surveyor)
 	if !ok || as == ReachNamed {
 		return "", false
@@ -61,7 +63,7 @@ func (r *Resolver) passes(dir string, as Reach) (file string, uncertain bool) {
 	for root, in := range r.searchStarts(dir) {
 		found := s.Survey(root, in)
 		for _, file := range found.Secrets {
-			if !lexpath.In(in, file) || !r.searchEnters(as, root, in, file) {
+			if !lexpath.In(in, file) || !HasEnd(file, ends) || !r.searchEnters(as, root, in, file) {
 				continue
 			}
 			// Walk checks every folder on the way: the caller must not learn of files that
@@ -153,6 +155,25 @@ func (r *Resolver) Search(e *effects.Effect, as Reach) {
 		return
 	}
 	r.passing(e, r.Passes(e.File.Path, as))
+}
+
+// SearchEnding is Search for a program that reads only files whose names end with one of
+// ends, and the tags of a home and the like, which are known without a look.
+func (r *Resolver) SearchEnding(e *effects.Effect, as Reach, ends []string) {
+	if at, err := r.Lstat(e.File.Path); err != nil || !at.IsRegular() {
+		r.RecurseTracked(e)
+		file, _ := r.passes(e.File.Path, as, ends)
+		r.passing(e, file)
+	}
+}
+
+// HasEnd reports whether the name of a file ends with one of ends, which are in lower case.
+// "" is the end of a name without a dot. Without ends, every name does.
+func HasEnd(file string, ends []string) bool {
+	name := lexpath.Fold(path.Base(file))
+	return len(ends) == 0 || slices.ContainsFunc(ends, func(end string) bool {
+		return end != "" && strings.HasSuffix(name, end) || end == "" && !strings.Contains(name, ".")
+	})
 }
 
 // passing adds the tags if a read passes over a file with the name of a secret.

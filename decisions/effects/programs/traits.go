@@ -45,18 +45,25 @@ type traits struct {
 	RecursiveWith optionNames `yaml:"recursive_with" layer:"adds"`
 	Pathspecs     bool        `yaml:"pathspecs" layer:"adds-if-true"`     // operands are git's pathspecs: patterns, and folders with all in them
 	SkipsHidden   bool        `yaml:"skips_hidden" layer:"adds-if-false"` // a recursive search skips hidden names
-	WritesWith    optionNames `yaml:"writes_with" layer:"adds"`           // operands that are read are also written
-	DeletesWith   optionNames `yaml:"deletes_with" layer:"adds"`          // operands that are read or written are then deleted
-	ParentsWith   optionNames `yaml:"parents_with" layer:"adds"`          // the folders above a deleted operand, as far as it names them, are deleted too
-	ClearsWith    optionNames `yaml:"clears_with" layer:"adds"`           // the target of a copy is deleted first
-	KeepsPaths    optionNames `yaml:"keeps_paths_with" layer:"reading"`   // the target of a copy gets the whole path of each source
-	Rearranges    bool        `yaml:"rearranges" layer:"reading"`         // it may create links anywhere in its folder
-	DisturbsWith  optionNames `yaml:"disturbs_with" layer:"reading"`      // it links or moves only with one of these
-	ArchivesWith  optionNames `yaml:"archives_with" layer:"reading"`      // options that write an archive
-	UnpacksWith   optionNames `yaml:"unpacks_with" layer:"adds"`          // options that unpack an archive into a folder
-	UnpacksUnless optionNames `yaml:"unpacks_unless" layer:"reading"`     // options without which it unpacks
-	KeepsWith     optionNames `yaml:"keeps_with" layer:"reading"`         // options with which the packed file is kept
-	Completes     []string    `yaml:"completes" layer:"adds"`             // suffixes that it tries for a file that does not exist
+	// What of a folder a recursive run does not read.
+	Opens              []string    `yaml:"opens" layer:"reading"`                      // it reads only files whose names end so, "" for those without a dot
+	SkipsLinks         bool        `yaml:"skips_links" layer:"adds-if-false"`          // it follows no links in a folder
+	SkipsLinkedFolders bool        `yaml:"skips_linked_folders" layer:"adds-if-false"` // it follows no links to folders there
+	SkipsLinksWith     optionNames `yaml:"skips_links_with" layer:"reading"`           // options with which it follows none
+	FollowsWith        optionNames `yaml:"follows_with" layer:"adds"`                  // options with which it follows all the same
+
+	WritesWith    optionNames `yaml:"writes_with" layer:"adds"`         // operands that are read are also written
+	DeletesWith   optionNames `yaml:"deletes_with" layer:"adds"`        // operands that are read or written are then deleted
+	ParentsWith   optionNames `yaml:"parents_with" layer:"adds"`        // the folders above a deleted operand, as far as it names them, are deleted too
+	ClearsWith    optionNames `yaml:"clears_with" layer:"adds"`         // the target of a copy is deleted first
+	KeepsPaths    optionNames `yaml:"keeps_paths_with" layer:"reading"` // the target of a copy gets the whole path of each source
+	Rearranges    bool        `yaml:"rearranges" layer:"reading"`       // it may create links anywhere in its folder
+	DisturbsWith  optionNames `yaml:"disturbs_with" layer:"reading"`    // it links or moves only with one of these
+	ArchivesWith  optionNames `yaml:"archives_with" layer:"reading"`    // options that write an archive
+	UnpacksWith   optionNames `yaml:"unpacks_with" layer:"adds"`        // options that unpack an archive into a folder
+	UnpacksUnless optionNames `yaml:"unpacks_unless" layer:"reading"`   // options without which it unpacks
+	KeepsWith     optionNames `yaml:"keeps_with" layer:"reading"`       // options with which the packed file is kept
+	Completes     []string    `yaml:"completes" layer:"adds"`           // suffixes that it tries for a file that does not exist
 
 	Implies map[string][]string `yaml:"implies" layer:"reading"` // other options that an option implies
 	Aliases map[string]string   `yaml:"aliases" layer:"reading"` // aliases, with the name that each stands for

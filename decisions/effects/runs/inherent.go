@@ -206,16 +206,25 @@ func (v *invocation) reformats() {
 	if v.obeyed.Project() != "" || v.obeyed.Shim() != "" {
 		return
 	}
-	v.run.Reformats = true
+	var files []*effects.File
 	for i := range v.b.Effects[v.index:] {
 		e := &v.b.Effects[v.index+i]
 		if e.Kind != effects.KindWrite || e.File == nil || e.Via == nil || e.Via.Effect != v.index {
 			continue
 		}
 		// A folder may hold further names of files that lie elsewhere.
-		if mode, err := v.b.FS.Lstat(e.File.Path); err == nil && mode.IsRegular() {
-			e.File.Reformatted = true
+		mode, err := v.b.FS.Lstat(e.File.Path)
+		switch {
+		case err != nil || !mode.IsRegular():
+		case !v.ofLanguage(e.File.Path):
+			return
+		default:
+			files = append(files, e.File)
 		}
+	}
+	v.run.Reformats = true
+	for _, f := range files {
+		f.Reformatted = true
 	}
 }
 

@@ -350,26 +350,14 @@ func (v *invocation) below(e effects.Effect, tree, names bool) effects.Effect {
 	case names:
 		e.File.Recursive = true
 		if v.followsLinks() {
-			v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Suffix: ""})
+			v.followed = append(v.followed, paths.Followed{Path: e.File.Path})
 		}
 	default:
 		hidden := v.searchesHidden || v.has([]string{"--hidden", "--unrestricted", "--type-add", "--ignore-file"})
 		// With --exclude, grep also searches files that no --include names; with --type-add,
 		// a type of rg may match any name.
 		narrow := v.searchesNoSecrets && !v.searchesHidden && !v.has([]string{"--exclude", "--exclude-from", "--type-add"})
-		v.b.Paths.Recurse(&e, narrow || v.p.SkipsHidden && !hidden)
-		as := v.searchReach(narrow, hidden)
-		v.b.Paths.Search(&e, as)
-		if e.Kind == effects.KindDelete { // of the links themselves
-			break
-		}
-		names := followedNames[v.run.Program]
-		if v.followsLinks() {
-			v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Suffix: names, As: as})
-		}
-		if v.linked && (names != "" || !v.followsLinks()) {
-			v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Suffix: v.linkedAs, As: as})
-		}
+		v.walks(&e, narrow, hidden)
 	}
 	return e
 }

@@ -1,7 +1,11 @@
 package runs
 
 import (
+	"slices"
+
+	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/internal/wordset"
 )
 
@@ -9,19 +13,22 @@ import (
 // not those of secrets, hidden if it includes hidden names.
 func (v *invocation) searchReach(narrow, hidden bool) paths.Reach {
 	switch {
-	case narrow, ownReaders.Has(v.run.Program):
+	case narrow, v.ownSelection():
 		return paths.ReachNamed
-	case !v.p.SkipsHidden:
-		return paths.ReachAll
-	case !searchers.Has(v.run.Program):
-		return paths.ReachNamed
-	case hidden, v.b.ChangesIgnores():
+	case !v.p.SkipsHidden, hidden, v.b.ChangesIgnores():
 		return paths.ReachAll
 	case v.run.Program != "rg", v.has(ignoreOverrides):
-		// permd does not implement ag's own reading of ignore files.
+		// permd does not implement the others' own reading of ignore files.
 		return paths.ReachVisible
 	}
 	return paths.ReachShown
+}
+
+// ownSelection reports whether the program reads the files of a folder by a selection that
+// permd has no view of: ownReaders, and those to which the whole project is a program, whose runs are
+// answered for all that its files make of them.
+func (v *invocation) ownSelection() bool {
+	return ownReaders.Has(v.run.Program) || slices.ContainsFunc(v.p.Obeys, func(o programs.Obeyed) bool { return o.Project })
 }
 
 // ignoreOverrides are the options with which rg ignores fewer files than git does.
@@ -30,30 +37,50 @@ var ignoreOverrides = []string{
 	"--no-require-git", "--ignore-file-case-insensitive",
 }
 
-// searchers skip hidden names and print what they find. Other programs that skip hidden
-// names are linters.
-var searchers = wordset.Fields("rg ag")
+// ownReaders read the files of a folder by their own selection, or according to a file of
+// the project (.dockerignore).
+var ownReaders = wordset.Fields("biome deno docker podman nerdctl du")
 
-// ownReaders read the files of a folder by their own selection, or according to a
-// file of the project (.dockerignore).
-var ownReaders = wordset.Fields("prettier biome markdownlint markdownlint-cli2 rubocop standardrb flutter dart deno docker podman nerdctl du")
-
-// followOptions are the options with which programs follow links while they walk folders; a
-// program without options always does.
-var followOptions = map[string][]string{
-	"ack": {"--follow"}, "ag": {"--follow"}, "cp": {"--dereference"}, "diff": nil, "egrep": {"--dereference-recursive"}, "fgrep": {"--dereference-recursive"},
-	"find": {"-L", "-follow"}, "go": nil, "gofmt": nil, "fd": {"--follow"}, "fdfind": {"--follow"}, "du": {"--dereference"}, "ls": {"--dereference"}, "tree": {"-l"},
-	"grep": {"--dereference-recursive"}, "gzip": {"--recursive"}, "gunzip": {"--recursive"}, "rg": {"--follow"}, "rsync": {"--copy-links"}, "scp": nil, "tar": {"--dereference"}, "zip": nil,
+// walks completes the effect of a folder that the run reads, changes or deletes with all below
+// it. What the table does not say of a program's walk is taken for the worst: it goes into
+// hidden folders, reads every file, and follows each link.
+func (v *invocation) walks(e *effects.Effect, narrow, hidden bool) {
+	as := v.searchReach(narrow, hidden)
+	var ends []string
+	if e.Kind == effects.KindRead {
+		ends = v.p.Opens
+	}
+	if len(ends) > 0 && as != paths.ReachNamed {
+		e.File.Recursive = true
+		v.b.Paths.SearchEnding(e, as, ends)
+	} else {
+		v.b.Paths.Recurse(e, narrow || v.p.SkipsHidden && !hidden)
+		v.b.Paths.Search(e, as)
+	}
+	if e.Kind == effects.KindDelete { // of the links themselves
+		return
+	}
+	// What it writes or fills lies elsewhere than what links lead to.
+	follows := v.followsLinks() && (e.Kind == effects.KindRead || v.rewrites() || v.has(v.p.FollowsWith))
+	if follows {
+		v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Ends: v.p.Opens, Folders: len(v.p.Opens) > 0 && !v.p.SkipsLinkedFolders, As: as})
+	}
+	if v.linked && (len(v.p.Opens) > 0 || !follows) {
+		f := paths.Followed{Path: e.File.Path, As: as}
+		if v.linkedAs != "" {
+			f.Ends = []string{v.linkedAs}
+		}
+		v.followed = append(v.followed, f)
+	}
 }
-
-// followedNames are how the names of those links end that a program follows, if it does
-// not follow all. gofmt follows no links to folders.
-var followedNames = map[string]string{"gofmt": ".go"}
 
 // followsLinks reports whether the run reads the targets of links in a folder.
 func (v *invocation) followsLinks() bool {
-	options, ok := followOptions[v.run.Program]
-	return ok && (len(options) == 0 && !v.has([]string{"--no-dereference", "--symlinks"}) || v.has(options))
+	walks := v.p.Recursive || v.has(v.p.RecursiveWith) || v.run.Program == "diff"
+	if v.run.Program == "find" && v.has([]string{"-L"}) { // no option of its expression
+		return true
+	}
+	return v.has(v.p.FollowsWith) || walks && !v.p.SkipsLinks && !v.has(v.p.SkipsLinksWith) && !v.ownSelection()
 }
 
 // readsThroughLinks adds the reads of the targets of links in the folders that the run

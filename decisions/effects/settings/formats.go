@@ -78,6 +78,34 @@ func readINI(text string) ([]entry, error) {
 	return list, nil
 }
 
+// otherEditors begin the keys of .editorconfig that are another program's than shfmt's.
+var otherEditors = []string{"ij_", "dotnet_", "csharp_", "ktlint_", "resharper_"}
+
+// readEditorConfig reads an .editorconfig, as if all of its sections held for each file. Keys
+// and values are in lower case, as shfmt compares them. A key of another program is in two parts.
+func readEditorConfig(text string) ([]entry, error) {
+	var list []entry
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.ContainsAny(line[:1], "#;[") {
+			continue
+		}
+		key, value, ok := strings.Cut(strings.ToLower(line), "=")
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		if !ok || !plainKey(strings.ReplaceAll(key, ".", "")) || len(list) >= maxSettings {
+			return nil, errRejected
+		}
+		at := []string{key}
+		for _, other := range otherEditors {
+			if rest, ok := strings.CutPrefix(key, other); ok {
+				at = []string{other, rest}
+			}
+		}
+		list = append(list, entry{at, value})
+	}
+	return list, nil
+}
+
 // readWords reads lines of words, as in .tool-versions: each word but the first is an
 // entry named by the first.
 func readWords(text string) ([]entry, error) {

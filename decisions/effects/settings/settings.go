@@ -95,7 +95,7 @@ type settingsCheck struct {
 // readers parse the formats of entries.
 var readers = map[string]func(text string) ([]entry, error){
 	"npmrc": readNpmrc, "ini": readINI, "gitconfig": readGitConfig, "toml": readTOML, "yaml": readYAML, "json": readJSON, "words": readWords,
-	"lines": readLines, "mise": readMise, ownGitConfig: readOwnGitConfig,
+	"lines": readLines, "mise": readMise, "editorconfig": readEditorConfig, ownGitConfig: readOwnGitConfig,
 }
 
 // checks are the formats that are more than entries.

@@ -18,10 +18,10 @@ func TestReadsThroughLinks(t *testing.T) {
 	table := effectstest.Table(t)
 	for command, want := range map[string]string{
 		"grep -R x src":                      "~/.ssh ~/note.txt",
-		"grep -R x":                          "/etc /etc ~/.ssh ~/note.txt",
+		"grep -R x":                          "/etc /etc ~/.ssh ~/note.txt ~/note.txt",
 		"grep -r x src":                      "",
 		"grep -R x docs":                     "",
-		"egrep -R x .":                       "/etc /etc ~/.ssh ~/note.txt",
+		"egrep -R x .":                       "/etc /etc ~/.ssh ~/note.txt ~/note.txt",
 		"rg -L x src":                        "~/.ssh ~/note.txt",
 		"rg x src":                           "",
 		"find src -exec cat {} +":            "~/.ssh ~/note.txt",
@@ -54,8 +54,8 @@ func TestReadsThroughLinks(t *testing.T) {
 		"find vendor -exec cat {} +":                         "~/note.txt",
 		"find . -name '*.md' -exec cat {} +":                 "~/note.txt",
 		"find . -name '*.go' -exec cat {} +":                 "",
-		"find . ! -name '*.go' -exec cat {} +":               "/etc /etc ~/.ssh ~/note.txt",
-		"find . -name '*.go' -o -exec cat {} +":              "/etc /etc ~/.ssh ~/note.txt",
+		"find . ! -name '*.go' -exec cat {} +":               "/etc /etc ~/.ssh ~/note.txt ~/note.txt",
+		"find . -name '*.go' -o -exec cat {} +":              "/etc /etc ~/.ssh ~/note.txt ~/note.txt",
 		"find -L vendor -name '*.go' -exec cat {} +":         "~/note.txt ~/note.txt",
 		"find . -name '*.go' -name '*.MD' -exec cat {} +":    "~/note.txt",
 		"find vendor -exec grep -name x {} + -exec cat {} +": "~/note.txt ~/note.txt",

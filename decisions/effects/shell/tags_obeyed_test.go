@@ -36,6 +36,7 @@ var unguardedObeyed = map[string]string{
 	"~/.config/shellcheckrc":       "it names files to read and runs nothing",
 	"~/.shellcheckrc":              "it names files to read and runs nothing",
 	".shellcheckrc":                "it names files to read and runs nothing",
+	".editorconfig":                "it says how files are laid out; what else it may say is looked for before each run",
 	"shellcheckrc":                 "it names files to read and runs nothing",
 	"compose.yaml":                 "source: what is in it runs only by a command that asks",
 	"compose.yml":                  "source: what is in it runs only by a command that asks",
