@@ -54,7 +54,11 @@ func (v *invocation) compilerOutputs() {
 		}
 		slices.Sort(names)
 		for _, name := range slices.Compact(names) {
-			v.b.Add(v.via(i, v.b.Operand(effects.KindWrite, name, v.run.Cwd, v.at.From)))
+			e := v.b.Operand(effects.KindWrite, name, v.run.Cwd, v.at.From)
+			if e = v.via(i, e); e.Tags.Has(effects.InProject) || e.Tags.Has(effects.Worktree) {
+				e.Via = &effects.Via{Effect: v.index, Arg: effects.Inherent} // as a.out
+			}
+			v.b.Add(e)
 		}
 	}
 }
