@@ -263,6 +263,7 @@ var keyCases = map[string]struct{ person, org, nobody []string }{
 	"completes":            {person: []string{"completes: [.x]"}},
 	"style":                {org: []string{"style: words"}},
 	"numeric":              {org: []string{"numeric: true", "numeric: false"}},
+	"unbundled":            {org: []string{"unbundled: true"}},
 	"values_behind":        {org: []string{"values_behind: true"}},
 	"dashless":             {org: []string{"dashless: true"}},
 	"plus":                 {org: []string{"plus: true"}},

@@ -238,6 +238,9 @@ func (r *Reader) nextLetter() OptionUse {
 	case dashless && p.Options[letter] != nil:
 		o = p.Options[letter]
 	}
+	if p.Unbundled && o != nil && o.Arity == ArityNone && rest != "" {
+		o, letter = nil, letter+rest // -MD is neither -M nor -D
+	}
 	r.letter++
 	u := OptionUse{Option: o, Index: r.index, name: letter, letter: true}
 	if o == nil {

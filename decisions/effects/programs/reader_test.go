@@ -32,6 +32,9 @@ programs:
   - names: [tree]
     values_behind: true
     options: {harmless: ["-a", "-L=", "-P="]}
+  - names: [cc]
+    unbundled: true
+    options: {harmless: ["-M", "-c", "-D=", "-std="], writes: ["-o="]}
   - names: [echo]
     text: true
   - names: [wrap]
@@ -139,6 +142,7 @@ func TestReader(t *testing.T) {
 		{"tar xfC a.tgz dir y", "0(-x)(-f 1)(--directory 2) 3operand"},
 		{"tar xfC a.tgz", "0(-x)(-f 1)(--directory missing)"},
 		{"tar -xfa.tgz b c", "0(-x)(-f=a.tgz) 1operand 2operand"},
+		{"cc -MD .env -M -D x -DM -Mc -cofile -ofile -std=c99", "0(?-MD) 1operand 2(-M) 3(-D 4) 5(-D=M) 6(?-Mc) 7(?-cofile) 8(-o=file) 9(-std=c99)"},
 		{"tree -La 2 -L3 -LP 1 x d", "0(-L 1)(-a) 2(-L=3) 3(-L 4)(-P 5) 6operand"},
 		{"echo -n -- $X", "0text 1text 2text"},
 		{"wrap -k 5 10 ls -k --", "0(-k 1) 2operand 3command 4command 5command"},

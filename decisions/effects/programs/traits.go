@@ -19,6 +19,7 @@ type traits struct {
 
 	Abbreviations     bool `yaml:"abbreviations" layer:"adds-if-true"` // unique prefixes of long options are accepted
 	Numeric           bool `yaml:"numeric" layer:"reading"`            // -20 is an option
+	Unbundled         bool `yaml:"unbundled" layer:"reading"`          // -ab is an option of its own, not -a and -b
 	ValuesAfterBundle bool `yaml:"values_behind" layer:"reading"`      // -ab V W: the values of bundled options follow the bundle
 	Stop              bool `yaml:"stop" layer:"reading"`               // options end at the first operand
 	Text              bool `yaml:"text" layer:"reading"`               // every word is text, known or not

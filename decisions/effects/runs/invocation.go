@@ -134,6 +134,7 @@ func (v *invocation) listedProgram(p *programs.Program) {
 	}
 	v.fields()
 	v.implicitEffects()
+	v.compilerOutputs()
 	v.goSources()
 	v.readsThroughLinks()
 	for flag, more := range p.Implies {

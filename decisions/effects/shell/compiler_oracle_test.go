@@ -1,0 +1,51 @@
+package shell
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/internal/testload"
+)
+
+// TestCompilerOracle compares what the real gcc opens with the effects, for options in any order.
+func TestCompilerOracle(t *testing.T) {
+	o := newTracedOracle(t, "gcc")
+	options := []string{
+		"-c", "-c", "-S", "-S", "-E", "-M", "-MM", "-MD", "-MMD", "-MF d.txt", "-MDx", "-g", "-O2", "-w", "-v", "-fsyntax-only", "-x c", "-xc", "-x c++", "-x assembler", "-x c-header", "-o out", "-oout", "-DX=1", "-D X", "-Iinc", "-I inc",
+		"-gS", "-cS", "-Ec", "-Ev", "-wv", "-cw", "-save-temps", "-gsplit-dwarf", "-std=c99", "-Wall", "-D -c", "-U -S", "-x none", "-MD=.env",
+	}
+	compared := 0
+	for range testload.Rounds(t, "PERMD_TEST_COMPILER", 60, 1500) {
+		if err := os.RemoveAll(o.project); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{".git/objects/x", ".git/refs/x", "inc/x"} {
+			o.write(t, file, "")
+		}
+		o.write(t, ".git/HEAD", "ref: refs/heads/main\n")
+		o.write(t, "m.c", "int main(void) { return 0; }\n")
+		o.write(t, "lib/k.c", "int k;\n")
+		o.write(t, "lib/h.h", "int h;\n")
+		o.write(t, "e.cc", "int e;\n")
+		o.write(t, "a.s", ".globl a\n")
+		o.write(t, "b.S", ".globl b\n")
+		o.write(t, "t.txt", "int t;\n")
+		o.write(t, ".env", "int KEY;\n")
+		o.link(t, "../profile", o.pick("m.s", "m.o", "k.s", "a.out", "lib/h.h.gch", "h.o"))
+		words := []string{"gcc"}
+		for range 1 + o.rnd.IntN(3) {
+			words = append(words, o.pick(options...))
+		}
+		for range 1 + o.rnd.IntN(2) {
+			words = append(words, o.pick("m.c", "m.c", "lib/k.c", "lib/h.h", "e.cc", "a.s", "b.S", "t.txt", ".env"))
+		}
+		o.rnd.Shuffle(len(words)-1, func(i, k int) { words[1+i], words[1+k] = words[1+k], words[1+i] })
+		compared += o.check(t, strings.Join(words, " "), o.project)
+		_ = os.Remove(filepath.Join(o.top, "profile"))
+	}
+	if compared == 0 {
+		t.Errorf("seed %d: nothing was opened", o.seed)
+	}
+}
