@@ -179,7 +179,7 @@ func (r *Resolver) ReadsThroughLinks(folders []Followed, read func(link string) 
 // is read there of the files.
 func walkedAs(folders []Followed, p string, folder bool) (as Reach, in bool) {
 	for _, f := range folders {
-		if len(f.Ends) > 0 && !(f.Folders && folder) || !lexpath.In(f.Path, p) {
+		if len(f.Ends) > 0 && (!f.Folders || !folder) || !lexpath.In(f.Path, p) {
 			continue
 		}
 		if !in || as == ReachNamed || f.As == ReachAll {
