@@ -26,8 +26,7 @@
     }
   };
   setInterval(look, 100);
-  // What is new is marked before anybody can see it.
-  new MutationObserver(look).observe(document.documentElement, { childList: true, subtree: true });
+  document.addEventListener("DOMContentLoaded", look);
   document.addEventListener("click", (event) => {
     const button = event.target.closest(".buttons button");
     if (!button) return;
