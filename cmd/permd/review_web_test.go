@@ -133,7 +133,7 @@ func TestReviewWebAnswers(t *testing.T) {
 	b.shows("No call waits")
 	d.blocks(t, project, "curl -X POST https://api.example.com/v1/deploy")
 	b.shows("curl -X POST https://api.example.com/v1/deploy")
-	b.do("denying", chromedp.Click("button.deny:not(.moved)"), chromedp.WaitVisible(".done"))
+	b.do("denying", chromedp.Click("button.deny.settled"), chromedp.WaitVisible(".done"))
 	b.shows("Denied. Nothing is remembered.")
 	d.waiting(t, 0)
 }
@@ -152,11 +152,11 @@ func TestReviewWebMoved(t *testing.T) {
 	d.blocks(t, project, "curl -X POST https://api.example.com/v1/second")
 	b.page("questions")
 	const last = "article:last-of-type button.deny"
-	b.do("waiting for the buttons", chromedp.WaitVisible(last+":not(.moved)"))
+	b.do("waiting for the buttons", chromedp.WaitVisible(last+".settled"))
 	// As when the first one ends: what was below it is at its place, and is pressed at once.
 	b.do("pressing", chromedp.Evaluate[chromedp.Void](`(() => { document.querySelector("article details").remove(); document.querySelector("`+last+`").click() })()`))
-	b.do("waiting", chromedp.WaitVisible(last+".moved"), chromedp.WaitVisible(last+":not(.moved)"))
+	b.do("waiting", chromedp.WaitVisible(last+".moved"), chromedp.WaitVisible(last+".settled"))
 	d.waiting(t, 2)
-	b.do("denying", chromedp.Click(last+":not(.moved)"), chromedp.WaitVisible(".done"))
+	b.do("denying", chromedp.Click(last+".settled"), chromedp.WaitVisible(".done"))
 	d.waiting(t, 1)
 }

@@ -19,10 +19,13 @@
   const look = () => {
     const now = performance.now(), height = document.documentElement.scrollHeight;
     for (const button of document.querySelectorAll(".buttons button")) {
-      const at = button.getBoundingClientRect(), x = at.left + scrollX, y = at.top + scrollY;
+      // To the pixel: scrolling leaves fractions of it.
+      const at = button.getBoundingClientRect(), x = Math.round(at.left + scrollX), y = Math.round(at.top + scrollY);
       const place = places.get(button);
       if (!place || place.x !== x || place.y !== y || place.height !== height) places.set(button, { x, y, height, since: now });
-      button.classList.toggle("moved", now - places.get(button).since < settle);
+      const moved = now - places.get(button).since < settle;
+      button.classList.toggle("moved", moved);
+      button.classList.toggle("settled", !moved);
     }
   };
   setInterval(look, 100);
