@@ -2,6 +2,7 @@ package remember
 
 import (
 	"database/sql"
+	"errors"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -23,13 +24,7 @@ func (s *Store) latest(now int64) int64 {
 }
 
 // expired reports whether a choice has expired by now.
-func (s *Store) expired(e *entry) bool {
-	now := s.now().UnixNano()
-	if e.choice.Verdict == decisions.Allow {
-		now = s.latest(now)
-	}
-	return e.expiredAt(now)
-}
+func (s *Store) expired(e *entry) bool { return s.expiredNow()(e) }
 
 // expiredNow returns what expired does at this moment.
 func (s *Store) expiredNow() func(*entry) bool {
@@ -85,4 +80,23 @@ func newestIn(db *sql.DB) (int64, error) {
 	var newest sql.NullInt64
 	err := db.QueryRow("SELECT max(max(created), max(coalesce(last_used, 0))) FROM choices WHERE revoked IS NULL").Scan(&newest)
 	return newest.Int64, err
+}
+
+// maxExpiry is the longest time limit of a choice; longer-lived choices have
+// none.
+const maxExpiry = 10 * 365 * 24 * time.Hour
+
+// Expiry is a number of seconds as the time limit of a choice; 0 is none.
+func Expiry(seconds int64) (time.Duration, error) {
+	// What no time.Duration can hold is out of bounds either way.
+	limit := time.Duration(min(max(seconds, -1), int64(maxExpiry/time.Second)+1)) * time.Second
+	return limit, checkExpiry(limit)
+}
+
+// checkExpiry returns why a choice cannot have that time limit; 0 is none.
+func checkExpiry(limit time.Duration) error {
+	if limit < 0 || limit > maxExpiry {
+		return errors.New("the time limit must be more than nothing and at most ten years")
+	}
+	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/permd/permd/internal/shards"
+
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
@@ -145,11 +147,11 @@ func (e *entry) countMatch(now int64) {
 
 // index finds choices. It is immutable: a change copies the shards it affects.
 type index struct {
-	shards shards[digest, []*entry]
+	shards shards.Map[digest, []*entry]
 	lines  lineIndex
 	// bound are the allows that are bound to content, by the digest of their other facts;
 	// numBound counts them with those that have a line. Nothing is allowed by it.
-	bound    shards[digest, []*entry]
+	bound    shards.Map[digest, []*entry]
 	numBound int
 	// rejects are the parts of rejects; those of an earlier permd are in shards
 	// too.
@@ -187,12 +189,12 @@ func (x *index) count(e *entry, n int) {
 // with returns an index with additional entries.
 func (x *index) with(entries ...*entry) *index {
 	n := *x
-	var facts, bound shardEdit
+	var facts, bound shards.Edit
 	edit, rejects := n.lines.edit(), rejectEdit{x: &n.rejects}
 	for _, e := range entries {
 		n.count(e, 1)
 		if loose, ok := e.loose(); ok {
-			shard := own(&bound, &n.bound, loose[0])
+			shard := shards.Own(&bound, &n.bound, loose[0])
 			shard[loose] = append(slices.Clip(shard[loose]), e)
 		}
 		rejects.add(e)
@@ -202,7 +204,7 @@ func (x *index) with(entries ...*entry) *index {
 		if !e.byFacts() {
 			continue
 		}
-		shard := own(&facts, &n.shards, e.digest[0])
+		shard := shards.Own(&facts, &n.shards, e.digest[0])
 		shard[e.digest] = append(slices.Clip(shard[e.digest]), e)
 	}
 	return &n
@@ -211,12 +213,12 @@ func (x *index) with(entries ...*entry) *index {
 // without returns an index without some entries.
 func (x *index) without(entries ...*entry) *index {
 	n := *x
-	var facts, bound shardEdit
+	var facts, bound shards.Edit
 	edit, rejects := n.lines.edit(), rejectEdit{x: &n.rejects}
 	for _, e := range entries {
 		rejects.remove(e)
 		if loose, ok := e.loose(); ok {
-			shard := own(&bound, &n.bound, loose[0])
+			shard := shards.Own(&bound, &n.bound, loose[0])
 			if shard[loose] = withoutEntry(shard[loose], e); len(shard[loose]) == 0 {
 				delete(shard, loose)
 			}
@@ -228,7 +230,7 @@ func (x *index) without(entries ...*entry) *index {
 			n.count(e, -1)
 			continue
 		}
-		shard := own(&facts, &n.shards, e.digest[0])
+		shard := shards.Own(&facts, &n.shards, e.digest[0])
 		rest := withoutEntry(shard[e.digest], e)
 		if len(rest) == len(shard[e.digest]) {
 			continue

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/permd/permd/internal/shards"
+
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
@@ -26,7 +28,7 @@ const (
 // under its anchor: the literal beginning of its line, which every effect that
 // it matches shares.
 type lineIndex struct {
-	shards shards[string, []*entry]
+	shards shards.Map[string, []*entry]
 	// runs and files count the lines by the number of parts of their anchor, to
 	// avoid useless lookups; other counts the lines of hosts and tools.
 	runs, files [maxLineWords + 1]int
@@ -36,13 +38,13 @@ type lineIndex struct {
 // lineEdit changes a lineIndex that is not published yet.
 type lineEdit struct {
 	x *lineIndex
-	shardEdit
+	shards.Edit
 }
 
 func (x *lineIndex) edit() *lineEdit { return &lineEdit{x: x} }
 
 func (l *lineEdit) shard(key string) map[string][]*entry {
-	return own(&l.shardEdit, &l.x.shards, shardOf([]byte(key)))
+	return shards.Own(&l.Edit, &l.x.shards, shards.Of([]byte(key)))
 }
 
 func (l *lineEdit) add(e *entry) {
@@ -76,7 +78,7 @@ func (x *lineIndex) counter(e *entry, parts int) *int {
 }
 
 // at returns the allows filed under an anchor.
-func (x *lineIndex) at(key []byte) []*entry { return x.shards[shardOf(key)][string(key)] }
+func (x *lineIndex) at(key []byte) []*entry { return x.shards[shards.Of(key)][string(key)] }
 
 // anchorHead is the start of every anchor: the owner and the kind.
 func anchorHead(buf []byte, uid uint32, kind effects.Kind) []byte {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/permd/permd/internal/shards"
+
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/remember/facts"
@@ -16,7 +18,7 @@ import (
 // candidates are then compared in full. So the time of a search depends on the
 // effect and hardly on the number of rejects. It is immutable, like index.
 type rejectIndex struct {
-	shards shards[string, []*rejectPart]
+	shards shards.Map[string, []*rejectPart]
 	// counts holds the number of keys of each class, to avoid useless lookups.
 	counts [256]int
 	// lengths holds the number of keys of class byValue for values of each
@@ -55,13 +57,13 @@ const maxDepth = 128
 // rejectEdit changes a rejectIndex that is not published yet.
 type rejectEdit struct {
 	x *rejectIndex
-	shardEdit
+	shards.Edit
 	ownLengths bool // x.lengths is a copy
 	ownRoots   bool // x.roots is a copy
 }
 
 func (r *rejectEdit) shard(key string) map[string][]*rejectPart {
-	return own(&r.shardEdit, &r.x.shards, shardOf([]byte(key)))
+	return shards.Own(&r.Edit, &r.x.shards, shards.Of([]byte(key)))
 }
 
 func (r *rejectEdit) add(e *entry) {
@@ -113,7 +115,7 @@ func (r *rejectEdit) remove(e *entry) {
 	}
 }
 
-func (x *rejectIndex) at(key []byte) []*rejectPart { return x.shards[shardOf(key)][string(key)] }
+func (x *rejectIndex) at(key []byte) []*rejectPart { return x.shards[shards.Of(key)][string(key)] }
 
 // search looks for the rejects that the effect touches.
 func (x *rejectIndex) search(s *search) {

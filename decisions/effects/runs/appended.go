@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/languages"
 )
 
 // maxAppended is how many words of its input a command is read with.
@@ -37,7 +38,7 @@ func (b *Builder) withCertain(index int, options, command []effects.Word, at Set
 			lists = append(lists, nil) // without any path, some run the command alone
 		}
 	} else {
-		words, plain := splitWords(at.Words.Text)
+		words, plain := languages.XargsWords(at.Words.Text)
 		if !plain || len(words) == 0 || len(words) > maxAppended {
 			return false
 		}
@@ -107,7 +108,7 @@ func (b *Builder) withAppended(options, command []effects.Word, at Setting) {
 	if at.Stdin == effects.StdinText && at.Text != effects.DynamicWord {
 		text = at.Text
 	}
-	given, _ := splitWords(text)
+	given, _ := languages.XargsWords(text)
 	if len(given) == 0 || len(given) > maxAppended || command[0].Dynamic() || command[0].Glob {
 		return
 	}
@@ -134,47 +135,4 @@ func (b *Builder) withAppended(options, command []effects.Word, at Setting) {
 	}
 	at.Stdin, at.Text, at.Printed, at.Words = effects.StdinNone, "", "", nil
 	b.Command(words, at)
-}
-
-// splitWords splits text as xargs does (POSIX, xargs): at blanks and newlines, where quotes
-// hold together what is on one line, and a backslash takes the next character as it is.
-// plain is false where implementations differ: in quotes, in other characters than those of
-// ASCII that print, and in an underscore alone, which may end the words.
-func splitWords(text string) (words []string, plain bool) {
-	plain = true
-	var word strings.Builder
-	inWord := false
-	end := func() {
-		if inWord {
-			plain = plain && word.String() != "_"
-			words = append(words, word.String())
-		}
-		word.Reset()
-		inWord = false
-	}
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; c {
-		case ' ', '\t', '\n':
-			end()
-			continue
-		case '\'', '"':
-			plain = false
-			line, _, _ := strings.Cut(text[i+1:], "\n")
-			if n := strings.IndexByte(line, c); n >= 0 {
-				word.WriteString(line[:n])
-				i += n + 1
-			}
-		case '\\':
-			plain = false
-			if i++; i < len(text) {
-				word.WriteByte(text[i])
-			}
-		default:
-			plain = plain && c > ' ' && c < 0x7f
-			word.WriteByte(c)
-		}
-		inWord = true
-	}
-	end()
-	return words, plain
 }

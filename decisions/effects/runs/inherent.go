@@ -8,7 +8,9 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/git"
+	"github.com/permd/permd/decisions/effects/languages"
 	"github.com/permd/permd/decisions/effects/obeys"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/plainshell"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/internal/wordset"
@@ -226,6 +228,30 @@ func (v *invocation) reformats() {
 	for _, f := range files {
 		f.Reformatted = true
 	}
+}
+
+// shells are the programs that a script names in its first line.
+var shells = wordset.Fields("sh bash dash ksh mksh zsh bats")
+
+// ofLanguage reports whether a regular file is certainly one of the formatter's language: by
+// the end of its name, or, for a formatter of scripts, if the name has no dot, by its first line.
+// A formatter puts any file that it is given into the format of its language, and spoils one of
+// another language which it can read by accident.
+func (v *invocation) ofLanguage(file string) bool {
+	ends := slices.DeleteFunc(slices.Clone(v.p.Opens), func(end string) bool { return end == "" })
+	named := len(ends) > 0 && paths.HasEnd(file, ends)
+	if len(ends) == len(v.p.Opens) {
+		return named
+	}
+	if !named && !paths.HasEnd(file, v.p.Opens) || v.b.ChangedBefore(v.index, file) || v.b.Rearranges(file) {
+		return named
+	}
+	data, err := v.b.FS.ReadFile(file, maxObject)
+	program, script := languages.Interpreter(string(data))
+	if err != nil || !script {
+		return named
+	}
+	return shells.Has(program)
 }
 
 // onlyChanges takes back that the run only reformats.

@@ -1,59 +1,29 @@
 package runs
 
 import (
+	"cmp"
 	"path"
-	"slices"
-	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/languages"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/wordset"
 )
 
-var (
-	compilers = wordset.Fields("gcc g++ cc c++ clang clang++")
-	// sourceEnds are the names of C and its like, of which a compiler makes one file; headerEnds
-	// those of which it makes one beside the header. linkedEnds are only linked.
-	sourceEnds = wordset.Fields(".c .cc .cp .cxx .cpp .CPP .c++ .C .i .ii .m .mi .mm .M .mii")
-	asmEnds    = wordset.Fields(".s .S .sx")
-	headerEnds = wordset.Fields(".h .H .hh .hp .hxx .hpp .HPP .h++ .tcc")
-	linkedEnds = wordset.Fields(".o .a .so .lo .dylib")
-)
+var compilers = wordset.Fields("gcc g++ cc c++ clang clang++")
 
-// compilerOutputs adds the writes of files that a compiler names itself: m.s with -S, m.o with
-// -c, m.h.gch of a header. What it makes of other languages may have any name in its folder.
+// compilerOutputs adds the writes of files that a compiler names itself.
 func (v *invocation) compilerOutputs() {
 	if !compilers.Has(v.run.Program) || v.b.Remote || v.has([]string{"-E", "-M", "-MM", "--version", "--help", "-o"}) {
 		return // it prints, or the words name the file
 	}
-	language := v.has([]string{"-x"})
+	c := languages.Compiling{Language: v.has([]string{"-x"}), Checks: v.has([]string{"-fsyntax-only"}), Assembly: v.has([]string{"-S"}), Object: v.has([]string{"-c"})}
 	for _, i := range v.operands {
 		w := &v.args[i]
 		if w.Dynamic() || w.Glob || v.full() {
 			continue // it asks already
 		}
-		end := path.Ext(w.Text)
-		base := strings.TrimSuffix(path.Base(w.Text), end)
-		if end == path.Base(w.Text) {
-			base = end // .env has no ending to gcc
-		}
-		var names []string
-		checks := v.has([]string{"-fsyntax-only"}) && !language && (sourceEnds.Has(end) || headerEnds.Has(end))
-		switch {
-		case checks, linkedEnds.Has(end) && !language:
-			continue
-		case !language && !sourceEnds.Has(end) && !asmEnds.Has(end) && !headerEnds.Has(end):
-			names = append(names, ".")
-		case language || headerEnds.Has(end):
-			names = append(names, w.Text+".gch")
-		}
-		switch {
-		case v.has([]string{"-S"}):
-			names = append(names, base+".s")
-		case v.has([]string{"-c"}):
-			names = append(names, base+".o")
-		}
-		slices.Sort(names)
-		for _, name := range slices.Compact(names) {
+		for _, name := range c.Outputs(w.Text) {
 			e := v.b.Operand(effects.KindWrite, name, v.run.Cwd, v.at.From)
 			if e = v.via(i, e); e.Tags.Has(effects.InProject) || e.Tags.Has(effects.Worktree) {
 				e.Via = &effects.Via{Effect: v.index, Arg: effects.Inherent} // as a.out
@@ -61,4 +31,42 @@ func (v *invocation) compilerOutputs() {
 			v.b.Add(e)
 		}
 	}
+}
+
+// keepsOutput are the wrappers that leave their command their own standard output. Others may
+// give it a terminal (script, unbuffer).
+var keepsOutput = wordset.Fields("nohup timeout gtimeout nice time command stdbuf ionice env xargs caffeinate chrt taskset setarch setsid")
+
+// nohup adds the write of the file that nohup appends its command's output to if that would go
+// to a terminal: nohup.out, or the same in the home if that cannot be opened.
+func (b *Builder) nohup(at Setting) {
+	if at.Redirected {
+		return
+	}
+	const name = "nohup.out"
+	here := b.Operand(effects.KindWrite, name, at.Cwd, at.From)
+	refused := here.File == nil || b.mayNotOpen(here.File.Path)
+	b.Add(here)
+	home := b.Operand(effects.KindWrite, paths.Child(cmp.Or(b.Call.User.Home, "/"), name), "/", at.From)
+	switch {
+	case here.File == nil || home.File == nil || here.File.Path == home.File.Path:
+	case refused:
+		b.Add(home)
+	default:
+		home.Via = &effects.Via{Effect: max(0, len(b.Effects)-1), Arg: effects.Inherent}
+		b.OpenSometimes(home)
+	}
+}
+
+// mayNotOpen reports whether a file is none that can be appended to, as far as its mode and that
+// of its folder tell.
+func (b *Builder) mayNotOpen(file string) bool {
+	if b.FS == nil || b.Writes(file) {
+		return true
+	}
+	if mode, err := b.FS.Lstat(file); err == nil {
+		return !mode.IsRegular() || mode.Perm()&0o200 == 0
+	}
+	folder, err := b.FS.Lstat(path.Dir(file))
+	return err != nil || !folder.IsDir() || folder.Perm()&0o300 != 0o300
 }

@@ -1,4 +1,4 @@
-package runs
+package languages
 
 import (
 	"math/rand/v2"
@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-func TestSplitWords(t *testing.T) {
+func TestXargsWords(t *testing.T) {
 	for text, want := range map[string]struct {
 		words []string
 		plain bool
@@ -32,15 +32,15 @@ func TestSplitWords(t *testing.T) {
 		"a\\":                  {[]string{"a"}, false},
 		strings.Repeat(" ", 9): {nil, true},
 	} {
-		words, plain := splitWords(text)
+		words, plain := XargsWords(text)
 		if diff := cmp.Diff(want.words, words, cmpopts.EquateEmpty()); diff != "" || plain != want.plain {
 			t.Errorf("%q: plain is %v (-want +got):\n%s", text, plain, diff)
 		}
 	}
 }
 
-// TestSplitWordsOracle compares with the xargs of this machine, and with that of busybox.
-func TestSplitWordsOracle(t *testing.T) {
+// TestXargsWordsOracle compares with the xargs of this machine, and with that of busybox.
+func TestXargsWordsOracle(t *testing.T) {
 	t.Parallel()
 	texts := 300
 	if testing.Short() {
@@ -63,7 +63,7 @@ func TestSplitWordsOracle(t *testing.T) {
 			for range 1 + g.IntN(12) {
 				text.WriteString(letters[g.IntN(n)])
 			}
-			words, plain := splitWords(text.String())
+			words, plain := XargsWords(text.String())
 			if len(words) == 0 || !plain && (program[0] != "xargs" || slices.Contains(words, "")) {
 				continue
 			}
