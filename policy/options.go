@@ -52,6 +52,9 @@ type Options struct {
 	// Switches reads the merged settings; it is called at the start and at each
 	// reload. Defaults if nil.
 	Switches func() (Switches, error)
+	// SettingsName is the name of the files that Switches reads, next to OrgDir and UserDir,
+	// so that Watch finds their changes; "" for none.
+	SettingsName string
 	// KeepResults has results of evaluations kept (see package projection).
 	KeepResults bool
 	// Compare, if set, is called with each result that was kept and a new one, which

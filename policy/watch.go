@@ -180,8 +180,8 @@ func (w *watcher) updateWatches() bool {
 	return false
 }
 
-// relevant reports whether a name is in a folder of rules or on the path to
-// one. Parents are watched for folders that come and go; other events in them,
+// relevant reports whether a name is in a folder of rules, on the path to one, or
+// that of the settings next to it. Parents are watched for folders that come and go; other events in them,
 // a home folder or a project's root, must not cause a reload.
 func (w *watcher) relevant(name string) bool {
 	if strings.HasPrefix(filepath.Base(name), "..") {
@@ -189,6 +189,9 @@ func (w *watcher) relevant(name string) bool {
 	}
 	for _, dir := range w.dirs {
 		if lexpath.In(dir, name) || lexpath.In(name, dir) {
+			return true
+		}
+		if next, ok := lexpath.RelBelow(filepath.Dir(dir), name); ok && next == w.store.opts.SettingsName {
 			return true
 		}
 	}

@@ -82,11 +82,11 @@ func TestSettle(t *testing.T) {
 }
 
 func TestRelevant(t *testing.T) {
-	w := &watcher{dirs: []string{"/home/u/.config/permd/policy.d", "/home/u/p/.permd"}}
+	w := &watcher{store: &Store{opts: Options{SettingsName: "permd.toml"}}, dirs: []string{"/home/u/.config/permd/policy.d", "/home/u/p/.permd"}}
 	for name, want := range map[string]bool{
 		"/home/u/.config/permd/policy.d/a.rego": true, "/home/u/.config/permd/policy.d": true, "/home/u/.config/permd": true,
 		"/home/u/.config/permd/..data": true, "/home/u/p/.permd": true, "/home/u/p": true,
-		"/home/u/p/main.go": false, "/home/u/.config/permd/permd.toml": false, "/home/u/.config/permd/policy.d2": false,
+		"/home/u/p/main.go": false, "/home/u/.config/permd/permd.toml": true, "/home/u/.config/permd/other.toml": false, "/home/u/.config/permd.toml": false, "/home/u/.config/permd/policy.d2": false,
 	} {
 		if got := w.relevant(name); got != want {
 			t.Errorf("%s: %v", name, got)

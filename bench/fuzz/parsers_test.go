@@ -28,6 +28,7 @@ var parsers = map[string]string{
 	"cmd/permd/internal/replay":    "cmd/permd/internal/replay.FuzzTranscripts",
 	"cmd/permd/internal/decide":    "cmd/permd/internal/decide.FuzzParse",
 	"cmd/permd/internal/heads":     "cmd/permd/internal/heads.FuzzRead",
+	"cmd/permd/internal/shadow":    "cmd/permd/internal/shadow.FuzzParse",
 	"cmd/permd/internal/setup":     "cmd/permd/internal/setup.FuzzHooks cmd/permd/internal/setup.FuzzACPEntries",
 	"decisions/effects/display":    "decisions/effects/display.FuzzDisplay",
 	"decisions/effects/goals":      "decisions/effects/goals.FuzzGoals",

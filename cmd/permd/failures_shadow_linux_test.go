@@ -93,7 +93,7 @@ func shadowBroken(t *testing.T) {
 	if st := d.status(t); st.Degraded || st.Digest != digest || st.Shadow == nil || !strings.Contains(st.Shadow.Line(), "cannot be used") {
 		t.Errorf("the status is %+v", st)
 	}
-	if out, errs, code := printed(d.command("reload")); code != 0 || !strings.Contains(out, "nothing has changed") {
+	if out, errs, code := printed(d.command("reload")); code != 0 || !strings.Contains(out, "the rules have not changed") {
 		t.Errorf("reload: %d %s%s", code, out, errs)
 	}
 	filetest.Write(t, file, "allow:\n  run: [\"frob\"]\n")

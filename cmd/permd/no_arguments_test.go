@@ -63,6 +63,9 @@ func TestNoArguments(t *testing.T) {
 	if r.Decisions != 2 || len(r.Undecided) != 1 || r.Undecided[0].Why != noArguments || r.Undecided[0].Count != 2 {
 		t.Errorf("replayed: %+v", r)
 	}
+	if out, errs, code := printed(d.command("suggest")); code != 0 || !strings.HasPrefix(out, "no suggestions: nothing that is known ") || !strings.Contains(strings.Join(strings.Fields(errs), " "), "2 decisions left out: "+noArguments) {
+		t.Errorf("suggested: %d\n%s%s", code, out, errs)
+	}
 	if out := d.permd(t, "remember", "add", "run", "frob *", "--dir", project, "--dry-run"); !strings.Contains(out, "would have matched 0 of the last 2 requests of this project; of 2 it cannot be told") {
 		t.Errorf("previewed: %s", out)
 	}

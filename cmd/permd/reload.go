@@ -123,7 +123,7 @@ func (a *app) reload(ctx context.Context, replayed string) error {
 		return cli.PrintJSON(a.Out, r)
 	}
 	if !r.Changed {
-		fmt.Fprintf(a.Out, "nothing has changed, policy %s stays in force\n", cli.Short(r.Digest))
+		fmt.Fprintf(a.Out, "the rules have not changed, policy %s stays in force\n", cli.Short(r.Digest))
 		return nil
 	}
 	fmt.Fprintf(a.Out, "policy %s is in force\n", cli.Short(r.Digest))

@@ -175,7 +175,7 @@ func TestRememberForgotten(t *testing.T) {
 	}
 }
 
-// TestRememberParts: each effect that asked gets a choice; a call with a part of
+// TestRememberParts: each effect of its own that asked gets a choice; a call with a part of
 // these effects is allowed, and one with more is not.
 func TestRememberParts(t *testing.T) {
 	if testing.Short() {
@@ -189,8 +189,8 @@ func TestRememberParts(t *testing.T) {
 	kept := p.choose(q, map[string]any{"width": q.Widths[0].ID}, "")
 	asks := 0
 	for _, e := range q.Effects {
-		if e.Verdict == decisions.Ask {
-			asks++
+		if e.Verdict == decisions.Ask && e.Text != "write ./" {
+			asks++ // what go build writes by itself is the run's
 		}
 	}
 	if len(kept) != asks || asks < 2 {

@@ -208,11 +208,11 @@ Without --since answers of the last 7 days count.
 			if err != nil {
 				return err
 			}
-			list, err := replay.Suggest(cmd.Context(), &a.Streams, a.root, f)
+			list, undecided, err := replay.Suggest(cmd.Context(), &a.Streams, a.root, f)
 			if err != nil {
 				return err
 			}
-			return replay.PrintSuggestions(&a.Streams, list)
+			return replay.PrintSuggestions(&a.Streams, list, undecided)
 		},
 	}
 	o.Times(cmd.Flags())

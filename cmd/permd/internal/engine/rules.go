@@ -68,7 +68,7 @@ func OpenRulesIn(ctx context.Context, dirs xdg.Dirs, userDir string, relocated b
 		UserDir: func(uint32) (string, error) { return userDir, nil },
 		System:  dirs.System, UID: uint32(os.Geteuid()),
 		Base: rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Table: table, Profiles: rego.Profiles(),
-		Switches: func() (policy.Switches, error) { return readSwitches(dirs, files) },
+		Switches: func() (policy.Switches, error) { return readSwitches(dirs, files) }, SettingsName: account.SettingsName,
 		OnChange: changed, OnWork: reduceGC, KeepResults: true,
 	}
 	if relocated {

@@ -37,10 +37,10 @@ type Suggestion struct {
 
 // Suggest returns what was approved again and again and never rejected, as choices or rules
 // that allow exactly that.
-func Suggest(ctx context.Context, s *cli.Streams, root string, f decisions.RecordFilter) ([]*Suggestion, error) {
+func Suggest(ctx context.Context, s *cli.Streams, root string, f decisions.RecordFilter) ([]*Suggestion, []*NotDecided, error) {
 	h, j, err := lookBack(ctx, s, root, f)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	questions := map[string][]*alike{}
 	var order []string
@@ -65,7 +65,7 @@ func Suggest(ctx context.Context, s *cli.Streams, root string, f decisions.Recor
 	}
 	bad, err := j.confirm(ctx, f, h.denied, proposed)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, one := range list {
 		if why := bad[one.asked]; why != "" {
@@ -73,7 +73,7 @@ func Suggest(ctx context.Context, s *cli.Streams, root string, f decisions.Recor
 		}
 	}
 	slices.SortStableFunc(list, func(a, b *Suggestion) int { return cmp.Compare(b.Yes, a.Yes) })
-	return list, nil
+	return list, h.undecided.Undecided, nil
 }
 
 // suggest returns the suggestion for calls with the same question, nil if there were too
@@ -178,11 +178,16 @@ func PrintQuestions(s *cli.Streams, root string, list []*Question, undecided []*
 	if len(list) == 0 {
 		fmt.Fprintln(s.Out, "no questions")
 	}
-	errs := cli.Folded(s.Err, 6)
-	for _, n := range undecided {
-		fmt.Fprintf(errs, "permd: %s left out: %s\n", cli.Plural(n.Count, "decision"), n.Why)
-	}
+	printLeftOut(s, undecided)
 	return nil
+}
+
+// printLeftOut prints of which decisions nothing is known.
+func printLeftOut(s *cli.Streams, undecided []*NotDecided) {
+	w := cli.Folded(s.Err, 6)
+	for _, n := range undecided {
+		fmt.Fprintf(w, "permd: %s left out: %s\n", cli.Plural(n.Count, "decision"), n.Why)
+	}
 }
 
 // printCommands prints commands to paste, which are not folded.
@@ -201,8 +206,8 @@ func shownLines(lines []*pattern.Pattern) string {
 	return display.Display(strings.Join(list, "; "))
 }
 
-// PrintSuggestions prints suggestions.
-func PrintSuggestions(s *cli.Streams, list []*Suggestion) error {
+// PrintSuggestions prints suggestions, and which calls they do not know.
+func PrintSuggestions(s *cli.Streams, list []*Suggestion, undecided []*NotDecided) error {
 	if s.JSON {
 		return cli.PrintJSONLines(s.Out, list)
 	}
@@ -220,8 +225,9 @@ func PrintSuggestions(s *cli.Streams, list []*Suggestion) error {
 		}
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(s.Out, "no suggestions: nothing was approved three times and never rejected")
+		fmt.Fprintln(s.Out, "no suggestions: nothing that is known was approved three times and never rejected")
 	}
+	printLeftOut(s, undecided)
 	return nil
 }
 

@@ -260,12 +260,21 @@ func read(path string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	r, err := parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+// parse reads a report that was kept.
+func parse(data []byte) (*Report, error) {
 	r := new(Report)
 	if err := strictjson.Unmarshal(data, r); err != nil {
 		return nil, err
 	}
 	if r.Version != version {
-		return nil, fmt.Errorf("%s is of another version", path)
+		return nil, errors.New("the report is of another version")
 	}
 	r.NotKept = ""
 	r.Groups = slices.DeleteFunc(r.Groups, func(g *Group) bool { return g == nil })
