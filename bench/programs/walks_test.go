@@ -142,7 +142,7 @@ func (k *walkCheck) line(t *testing.T, line walkingLine) {
 					verdict, _, err := k.judge.decide(t.Context(), k.place, []string{"cat", file})
 					k.alone[file] = err == nil && verdict == decisions.Allow
 				}
-				short := strings.TrimPrefix(file, k.place.home+"/")
+				short := lexpath.Shorten(k.place.home, file)
 				switch {
 				case !covered(file, list):
 					t.Errorf("%s walk/%s: opened %s, which is no effect", quoted(form), folder, short)

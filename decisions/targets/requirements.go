@@ -7,6 +7,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/lazy"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/wordset"
 )
 
@@ -87,7 +88,7 @@ func bindRequirements(rd *reading, _ string) *effects.Script {
 			rd.failed(files[n], "does not exist")
 			return nil
 		}
-		all = appendFile(all, strings.TrimPrefix(files[n], rd.cwd()+"/"), text, true)
+		all = appendFile(all, lexpath.Shorten(rd.cwd(), files[n]), text, true)
 		for _, file := range rd.requirementLines(files[n], string(text)) {
 			if !slices.Contains(files, file) {
 				files = append(files, file)

@@ -139,7 +139,7 @@ func (o *tracedOracle) check(t *testing.T, text, cwd string, ignore ...string) (
 		}
 	}
 	for _, file := range found.reads {
-		name := strings.TrimPrefix(file, o.project+"/")
+		name := lexpath.Shorten(o.project, file)
 		if slices.ContainsFunc(ignore, func(i string) bool { return name == i || strings.HasPrefix(name, i) }) || !lexpath.In(o.project, file) && !strings.Contains(file, "/.aws/") {
 			continue
 		}
