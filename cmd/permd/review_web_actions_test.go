@@ -116,7 +116,8 @@ func TestReviewWebActions(t *testing.T) {
 	second := d.waitsFor(t, project, "s2", "curl -X POST https://api.example.com/two")
 	b.shows("https://api.example.com/two")
 	b.do("allowing for always", chromedp.Click(chromedp.CSS(`input[name=width][value=w1]`)), chromedp.SetValue(chromedp.CSS("select[name=scope]"), "project"),
-		chromedp.SetValue(chromedp.CSS("select[name=expires]"), "28800"), chromedp.Click(chromedp.CSS("button.allow.settled")), chromedp.WaitVisible(chromedp.CSS("article.result .done")))
+		chromedp.SetValue(chromedp.CSS("select[name=expires]"), "28800"))
+	b.press("allowing for always", "button.allow.settled", "article.result .done")
 	if got := <-second.answer; got != "allow" {
 		t.Errorf("the client is told %s", got)
 	}
@@ -135,7 +136,8 @@ func TestReviewWebActions(t *testing.T) {
 	never := d.waitsFor(t, project, "s6", "curl -X POST https://api.example.com/never")
 	b.shows("https://api.example.com/never")
 	b.do("denying for always", chromedp.Click(chromedp.CSS(`input[name=never][value=r1]`)), chromedp.SetValue(chromedp.CSS("select[name=scope]"), "user"),
-		chromedp.SetValue(chromedp.CSS("select[name=expires]"), "28800"), chromedp.Click(chromedp.CSS("button.deny.settled")), chromedp.WaitVisible(chromedp.CSS("article.result .done")))
+		chromedp.SetValue(chromedp.CSS("select[name=expires]"), "28800"))
+	b.press("never allowing", "button.deny.settled", "article.result .done")
 	if got := <-never.answer; got != "deny" {
 		t.Errorf("the client is told %s", got)
 	}
@@ -180,7 +182,8 @@ func TestReviewWebActions(t *testing.T) {
 	d.permd(t, "remember", "add", "write", "./docs/**", "--dir", project)
 	b.page("choices?kind=run")
 	b.shows("go test *")
-	b.do("forgetting", chromedp.Click(chromedp.CSS("input[name=id]")), chromedp.Click(chromedp.CSS("button.deny.settled")), chromedp.WaitVisible(chromedp.CSS(".done")))
+	b.do("forgetting", chromedp.Click(chromedp.CSS("input[name=id]")))
+	b.press("forgetting", "button.deny.settled", ".done")
 	b.shows("1 choice forgotten.")
 	if left := d.choices(t); len(left) != 1 || left[0].Kind != "write" {
 		t.Errorf("remembered: %+v", left)
@@ -216,7 +219,7 @@ func TestReviewWebActions(t *testing.T) {
 	b.page("choices/aaaaaaaaaaaa")
 	b.shows("There is no choice of that id")
 	b.page("choices")
-	b.do("forgetting nothing", chromedp.Click(chromedp.CSS("button.deny.settled")), chromedp.WaitVisible(chromedp.CSS(".result .problem")))
+	b.press("forgetting nothing", "button.deny.settled", ".result .problem")
 	b.shows("No choice was selected. Nothing was changed.")
 
 	// Live decisions, and one explained.
