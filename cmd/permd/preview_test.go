@@ -151,7 +151,7 @@ func TestPreviewIsTrue(t *testing.T) {
 			})
 		}
 	}
-	if total == 0 || denied == 0 || none == 0 || unknown == 0 {
+	if !testing.Short() && (total == 0 || denied == 0 || none == 0 || unknown == 0) {
 		t.Errorf("nothing was tried: %d matched, %d of them denied, %d matched nothing, %d unknown", total, denied, none, unknown)
 	}
 }

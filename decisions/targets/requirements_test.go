@@ -94,7 +94,8 @@ for line in sys.stdin:
 	rnd := rand.New(rand.NewPCG(seed, 3))
 	pick := func(list ...string) string { return list[rnd.IntN(len(list))] }
 	known := 0
-	for round := range testload.Rounds(t, "PERMD_TEST_REQUIREMENTS", 50, 1000) {
+	rounds := testload.Rounds(t, "PERMD_TEST_REQUIREMENTS", 50, 1000)
+	for round := range rounds {
 		top, err := filepath.EvalSymlinks(t.TempDir())
 		if err != nil {
 			t.Fatal(err)
@@ -135,7 +136,7 @@ for line in sys.stdin:
 			}
 		}
 	}
-	if known < 10 {
-		t.Errorf("only %d answers are bound", known)
+	if known*5 < rounds {
+		t.Errorf("only %d answers of %d are bound", known, rounds)
 	}
 }
