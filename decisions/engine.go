@@ -30,8 +30,8 @@ type Config struct {
 	// the decision is logged. It must return quickly.
 	Observe func(*Deliberation)
 
-	// Shadow, if not nil, is told of each decision after it was logged, to try other rules
-	// on it.
+	// Shadow, if not nil, is called for each decision after it was logged, to evaluate shadow
+	// rules on the same facts.
 	Shadow Shadow
 
 	// FS is the file system that paths are resolved in, Own are permd's own

@@ -181,7 +181,7 @@ type Answer struct {
 	DecisionID string
 	Verdict    Verdict // Allow or Deny
 	Offer      *Offer
-	Width      string // the id of an offered width; of a reject, as whoever keeps it names them
+	Width      string // the id of an offered width, or of one of the reject widths of the question
 	Scope      string // a scope, "" for the default
 	For        time.Duration
 }

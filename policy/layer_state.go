@@ -116,7 +116,7 @@ func (s *Store) build(ctx context.Context, next *layerState, files []source.File
 		return next.succeed(s.opts.now())
 	}
 	next.lastDigest = digest
-	if !next.shadow { // nobody waits for rules that are tried, which are small
+	if !next.shadow { // nobody waits for shadow rules, which are small
 		s.compiling.Lock() // one at a time: it takes much memory
 		defer s.compiling.Unlock()
 		if s.opts.OnWork != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/policy/rules"
 )
 
-// shadowGrowth is how much the heap may grow while rules that are tried are evaluated, in
+// shadowGrowth is how much the heap may grow while shadow rules are evaluated, in
 // bytes: less than while others are, so that rules in use are not cancelled for what these
 // take.
 const shadowGrowth = 12 << 20

@@ -22,17 +22,17 @@ func TestFailuresShadow(t *testing.T) {
 		{"rules to try are too large", shadowLarge},
 		{"a rule to try does not end", shadowEndless},
 		{"rules to try take much memory", shadowGreedy},
-		{"daemon killed that tries rules", shadowKilled},
+		{"daemon with shadow rules killed", shadowKilled},
 		{"what tried rules would decide cannot be kept", shadowFull},
 		{"what tried rules would decide is damaged", shadowDamaged},
-		{"more calls than rules can be tried on", shadowFlooded},
+		{"more calls than shadow rules can compare", shadowFlooded},
 	}, "rules to try do not compile")
 }
 
 // denyStatus is a rule to try by which the probe would be denied.
 const denyStatus = "deny:\n  run: [\"git status\"]\n"
 
-// startShadow starts a daemon that tries rules.
+// startShadow starts a daemon with shadow rules.
 func startShadow(t *testing.T, rules string) (d *testDaemon, w *wire, file string) {
 	t.Helper()
 	d = newTestDaemon(t)
@@ -116,7 +116,7 @@ func shadowGone(t *testing.T) {
 	w = d.session(t, d.project(t, nil))
 	d.waitShadow(t, "none are", func(r *shadow.Report) bool { return strings.Contains(r.Problem, "no such folder") })
 	wantAllowed(t, w)
-	if st := d.status(t); st.Degraded || !strings.Contains(st.Shadow.Line(), "no rules can be tried") {
+	if st := d.status(t); st.Degraded || !strings.Contains(st.Shadow.Line(), "no shadow rules can be used") {
 		t.Errorf("the status is %v: %s", st.Degraded, st.Shadow.Line())
 	}
 	filetest.Write(t, file, denyStatus)
@@ -239,9 +239,9 @@ func shadowFull(t *testing.T) {
 	d.waitTried(t)
 	wantAllowed(t, w)
 	d.waitShadow(t, "it says so", func(r *shadow.Report) bool { return r.Different == 2 && r.NotKept != "" })
-	d.waitOutput(t, "is not kept on the disk")
+	d.waitOutput(t, "the report on shadow rules cannot be written")
 	wantAllowed(t, w)
-	if out, _, code := printed(d.command("policy", "shadow")); code != 0 || !strings.Contains(out, "not kept on the disk: ") {
+	if out, _, code := printed(d.command("policy", "shadow")); code != 0 || !strings.Contains(out, "not written to the disk: ") {
 		t.Errorf("policy shadow: %d %s", code, out)
 	}
 	if d.status(t).Degraded {

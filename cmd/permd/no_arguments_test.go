@@ -66,7 +66,7 @@ func TestNoArguments(t *testing.T) {
 	if out, errs, code := printed(d.command("suggest")); code != 0 || !strings.HasPrefix(out, "no suggestions: nothing that is known ") || !strings.Contains(strings.Join(strings.Fields(errs), " "), "2 decisions left out: "+noArguments) {
 		t.Errorf("suggested: %d\n%s%s", code, out, errs)
 	}
-	if out := d.permd(t, "remember", "add", "run", "frob *", "--dir", project, "--dry-run"); !strings.Contains(out, "would have matched 0 of the last 2 requests of this project; of 2 it cannot be told") {
+	if out := d.permd(t, "remember", "add", "run", "frob *", "--dir", project, "--dry-run"); !strings.Contains(out, "would have matched 0 of the last 2 requests of this project; 2 cannot be decided again") {
 		t.Errorf("previewed: %s", out)
 	}
 	if err := os.Remove(settings); err != nil {

@@ -68,17 +68,17 @@ func (a *app) policyShadowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "shadow",
 		Annotations: readsOnly,
-		Short:       "Show what rules that are tried would decide",
-		Long: `Show which calls would be decided otherwise by the rules that the daemon tries
-beside those in force: what was decided and would be, the rules on both sides,
-how many calls, and some of them. It tries the folder that shadow in permd.toml
-names, in the place of the folder policy.d next to that file:
+		Short:       "Show what shadow rules would decide",
+		Long: `Show which calls shadow rules would decide differently: both verdicts, the rules
+that made them, how many calls, and some of the calls. Shadow rules are those in
+the folder that shadow in permd.toml names; they are evaluated in place of those
+in the folder policy.d next to that file:
 
   shadow = "shadow.d"
 
-Each call is decided again after its answer, of the same effects and with the
-same remembered choices; nothing depends on it. Calls that come faster than that
-takes are counted. When the files of the folder change, counting begins anew.
+The daemon evaluates them after its answer, with the same effects and the same
+remembered choices. They never change an answer. Calls that come faster than they
+can be compared are counted. When the files of the folder change, counts restart.
 
 ` + cli.ExitCodes,
 		Example: `  permd policy shadow
@@ -92,7 +92,7 @@ takes are counted. When the files of the folder change, counting begins anew.
 			defer c.Close()
 			var r *shadow.Report
 			if err := c.Call(cmd.Context(), shadow.Method, struct{}{}, &r); err != nil {
-				return fmt.Errorf("asking what rules that are tried would decide: %w", err)
+				return fmt.Errorf("reading the report on shadow rules: %w", err)
 			}
 			return r.Print(&a.Streams)
 		},

@@ -22,7 +22,7 @@ func TestPolicyShadow(t *testing.T) {
 	project := d.project(t, nil)
 	d.start(t)
 	w := d.session(t, project)
-	if out := d.permd(t, "policy", "shadow"); !strings.HasPrefix(out, "no rules are tried") {
+	if out := d.permd(t, "policy", "shadow"); !strings.HasPrefix(out, "no shadow rules") {
 		t.Errorf("without the setting: %s", out)
 	}
 	if out := d.permd(t, "policy", "shadow", "--json"); out != "{}\n" {
@@ -41,7 +41,7 @@ func TestPolicyShadow(t *testing.T) {
 	for _, want := range []string{
 		"allow -> deny  2 calls, by user/rules.yaml:3 at ", "shadow.d/rules.yaml:3\n    now by base.look at base/allow.rego:",
 		"ask -> deny  1 call, by user/rules.yaml:4 at ", "now by base.unknown-program at base/ask.rego:", "run frob --token ***",
-		"4 calls compared: 1 would be decided as they were, 3 otherwise\n",
+		"4 calls compared: 1 same, 3 different\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it lacks %q:\n%s", want, out)
@@ -67,7 +67,7 @@ func TestPolicyShadow(t *testing.T) {
 	if strings.Contains(d.output.String(), "rules changed") {
 		t.Errorf("the daemon says that the rules have changed:\n%s", &d.output)
 	}
-	d.waitOutput(t, "rules that are tried would decide otherwise")
+	d.waitOutput(t, "shadow rules would decide otherwise")
 	if out := d.permd(t, "status"); !strings.Contains(out, "4 calls compared, 3") {
 		t.Errorf("status: %s", out)
 	}
@@ -75,12 +75,12 @@ func TestPolicyShadow(t *testing.T) {
 	d.reload(t)
 	eventually.Holds(t, "nothing is left", func() bool {
 		_, err := os.Stat(d.data("shadow.json"))
-		return os.IsNotExist(err) && strings.HasPrefix(d.permd(t, "policy", "shadow"), "no rules are tried")
+		return os.IsNotExist(err) && strings.HasPrefix(d.permd(t, "policy", "shadow"), "no shadow rules")
 	})
 }
 
-// TestPolicyShadowOfOrg: the organisation's setting counts, and its candidate stands in the
-// place of its own rules: what these deny now would be decided by the person's.
+// TestPolicyShadowOfOrg: the organisation's setting takes precedence, and its shadow rules replace
+// its own rules: what these deny now would be decided by the person's.
 func TestPolicyShadowOfOrg(t *testing.T) {
 	t.Parallel()
 	d := newTestDaemon(t)

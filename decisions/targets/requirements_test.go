@@ -90,7 +90,7 @@ for line in sys.stdin:
 		_ = pip.Wait()
 	}()
 	answers := bufio.NewScanner(out)
-	seed := rand.Uint64()
+	seed := testload.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 3))
 	pick := func(list ...string) string { return list[rnd.IntN(len(list))] }
 	known := 0

@@ -41,7 +41,7 @@ const collectEvery = time.Second
 // all share one timer, which runs while there are any: setting a timer wakes a thread
 // that waits for the network, and that takes as long as most evaluations.
 type Limiter struct {
-	// Growth is how much the heap may grow meanwhile, in bytes; MaxGrowth if 0.
+	// Growth is how much the heap may grow during an evaluation, in bytes; MaxGrowth if 0.
 	Growth uint64
 
 	mu      sync.Mutex

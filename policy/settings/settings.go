@@ -62,8 +62,9 @@ type Settings struct {
 	// allow pass, or "deny".
 	OnLogFailure decisions.Verdict `toml:"on_log_failure"`
 
-	// Shadow is a folder of rules that are tried beside those of the layer whose settings
-	// name it, "" for none. Parse makes it absolute: it is relative to the folder of the file.
+	// Shadow is a folder of shadow rules, which are evaluated in place of the rules of the
+	// layer whose settings name it, "" for none. Parse makes it absolute: it is relative to
+	// the folder of the file.
 	Shadow string `toml:"shadow"`
 	// ShadowLayer is that layer. Merge sets it.
 	ShadowLayer decisions.Layer `toml:"-"`

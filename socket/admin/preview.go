@@ -29,8 +29,8 @@ type PreviewParams struct {
 }
 
 // Preview is what a choice would have matched, had it been in force: Matched of the last Requests
-// requests in its scope. Denied of these were denied by a rule, a choice or a person. Of Unknown
-// others it cannot be told: their arguments are not kept, or what they would do has changed.
+// requests in its scope. Denied of these were denied by a rule, a choice or a person. Unknown
+// others could not be decided again: their arguments are not kept, or what they would do has changed.
 type Preview struct {
 	DecisionID string `json:"decisionId,omitzero"` // of the question
 	Width      string `json:"width,omitzero"`      // of the question

@@ -13,7 +13,7 @@ type Answer struct {
 	DecisionID string
 	Verdict    decisions.Verdict // Allow or Deny
 	// Width, Scope and ExpiresIn say what to remember, as in permd/choose. To WaitingQuestions
-	// also a deny may name a width, as whoever keeps it names those of the question's reject.
+	// also a deny may name a width, one of the question's reject widths.
 	Width, Scope string
 	ExpiresIn    strictjson.Value
 	// Bind derives the offer to store from the question's; nil for that one.

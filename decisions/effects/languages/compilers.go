@@ -9,16 +9,16 @@ import (
 )
 
 var (
-	// sourceEnds are the names of C and its like, of which a compiler makes one file; headerEnds
-	// those of which it makes one beside the header. linkedEnds are only linked.
+	// sourceEnds are the suffixes of C-like sources, each compiled to one file; headerEnds those
+	// of headers, each compiled to one in the folder of the header. linkedEnds are only linked.
 	sourceEnds = wordset.Fields(".c .cc .cp .cxx .cpp .CPP .c++ .C .i .ii .m .mi .mm .M .mii")
 	asmEnds    = wordset.Fields(".s .S .sx")
 	headerEnds = wordset.Fields(".h .H .hh .hp .hxx .hpp .HPP .h++ .tcc")
 	linkedEnds = wordset.Fields(".o .a .so .lo .dylib")
 )
 
-// Compiling is what a compiler of C and its like was told to do. It writes the files that
-// Outputs returns unless it prints, or is told their name.
+// Compiling holds the options of a C-like compiler that decide which files it writes, if it
+// neither prints its output (-E, -M) nor has a name for it (-o).
 type Compiling struct {
 	Language bool // which the files are of (-x), whatever their names say
 	Checks   bool // -fsyntax-only

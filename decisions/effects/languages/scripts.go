@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Interpreter returns the name of the program in the first line of a script (#!), that behind
-// env too; ok is false if the text has no such line.
+// Interpreter returns the base name of the program in the first line of a script (#!), or of the
+// argument of env there; ok is false if the text has no such line.
 func Interpreter(text string) (program string, ok bool) {
 	line, _, _ := strings.Cut(text, "\n")
 	words, ok := strings.CutPrefix(line, "#!")

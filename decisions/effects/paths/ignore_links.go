@@ -9,8 +9,8 @@ import (
 )
 
 // LinkedIgnores returns the ignore files that a search of a folder or file reads through a symbolic
-// link: those below it that the survey has found, those beside and above it, and those of the
-// repositories that contain it. Whoever wrote a tree may have put links there.
+// link: those below it that the scan of the project has found, those in its folder and the folders
+// above, and those of the repositories that contain it. The author of a tree may have put links there.
 func (r *Resolver) LinkedIgnores(at string) []string {
 	var files []string
 	add := func(list []string) {

@@ -13,8 +13,8 @@ import (
 )
 
 // Programs open files that no argument names: manifests, sources, ignore files. If they cannot parse
-// one, they print lines of it. A link in the place of such a file is chosen by whoever wrote the
-// project, so the run is a read of the file that the link leads to.
+// one, they print lines of it. The author of the project may have made
+// such a file a link, so the run is a read of the link's target.
 
 // Bounds of the workspaces of a package.json.
 const (

@@ -45,7 +45,7 @@ func WouldHave(p *admin.Preview) string {
 		words += fmt.Sprintf(", %d of them denied", p.Denied)
 	}
 	if p.Unknown > 0 {
-		words += fmt.Sprintf("; of %d it cannot be told", p.Unknown)
+		words += fmt.Sprintf("; %d cannot be decided again", p.Unknown)
 	}
 	return words
 }

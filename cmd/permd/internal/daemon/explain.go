@@ -37,7 +37,7 @@ func (d *daemon) registerExplain(m socket.Methods) {
 	}
 }
 
-// registerShadow adds the method that tells what rules that are tried would decide.
+// registerShadow adds the method that returns what shadow rules would decide.
 func (d *daemon) registerShadow(m socket.Methods) {
 	m[shadow.Method] = func(_ *socket.Conn, params strictjson.Value) (func(context.Context) (any, error), error) {
 		if err := strictjson.Unmarshal(params, &struct{}{}); err != nil {

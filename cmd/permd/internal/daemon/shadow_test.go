@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -145,11 +144,11 @@ func generateCall(r *rand.Rand) string {
 	return fmt.Sprintf(`{"callId":"c","tool":{"name":"Bash"},"input":{"command":%s}}`, text)
 }
 
-// TestShadowIsTheRealThing: what rules that are tried would decide of generated calls is what
-// a daemon decides that has them as its own, with other rules and choices that are the same.
+// TestShadowIsTheRealThing: shadow rules would decide generated calls as a second daemon
+// decides them that has these rules in force, and the same choices.
 func TestShadowIsTheRealThing(t *testing.T) {
 	for round := range testload.Rounds(t, "PERMD_TEST_SHADOW_ROUNDS", 3, 12) {
-		seed := uint64(time.Now().UnixNano())
+		seed := testload.Seed(t) + uint64(round)
 		r := rand.New(rand.NewPCG(seed, uint64(round)))
 		layer := []decisions.Layer{decisions.User, decisions.Org}[round%2]
 		other := []decisions.Layer{decisions.Org, decisions.User}[round%2]

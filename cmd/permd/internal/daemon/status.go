@@ -39,7 +39,7 @@ type Status struct {
 	// Arguments are those of past calls on the disk.
 	Arguments arguments.Status `json:"arguments,omitzero"`
 	Unasked   []AgentRuns      `json:"unasked,omitzero"`
-	// Shadow is what was found about rules that are tried, without its groups; nil if none are.
+	// Shadow is the report on shadow rules without its groups, nil if there are no shadow rules.
 	Shadow *shadow.Report `json:"shadow,omitzero"`
 	// Pauses are the pauses and locks in force. Locked says why everything asks although
 	// nobody locked permd, "" if it does not.

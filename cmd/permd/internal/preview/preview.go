@@ -280,8 +280,8 @@ func (c *Counter) decider() (*decider, error) {
 	return d, err
 }
 
-// matched returns which trials match the call of a record, by their indexes; known is false if that
-// cannot be told.
+// matched returns which trials match the call of a record, by their indexes; known is false if
+// the call cannot be decided again.
 func (d *decider) matched(ctx context.Context, rec *decisions.Record, call *arguments.Call, trials []*remember.Trial, by []int) (hit []bool, known bool) {
 	none := make([]bool, len(trials))
 	if rec.Unreadable != "" || rec.LeftOut > 0 || call == nil || call.Why != "" {
@@ -306,7 +306,7 @@ func (d *decider) Match(q *decisions.MemoryQuery) (reject, allow *decisions.Choi
 		own = own || &q.All[i] == q.Effect
 	}
 	for _, i := range d.by {
-		// What a call may do besides is there to be denied: no allow is about it.
+		// Effects that are only possible can be denied, but no allow matches them.
 		if own || d.trials[i].Kinds() == nil {
 			d.hit[i] = d.hit[i] || d.trials[i].Matches(q)
 		}

@@ -7,15 +7,15 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
-// Method of the management socket returns the [Report], null if no rules are to be tried.
+// Method of the management socket returns the [Report], null if there are no shadow rules.
 const Method = "permd/shadow"
 
 // Line is the report in one line, for the status.
 func (r *Report) Line() string {
 	if r.Rules == 0 && r.Problem != "" {
-		return fmt.Sprintf("no rules can be tried: %s", cli.Clip(r.Problem, maxText))
+		return fmt.Sprintf("no shadow rules can be used: %s", cli.Clip(r.Problem, maxText))
 	}
-	text := fmt.Sprintf("%s of %s tried as %s: %s compared, %d would differ", cli.Plural(r.Rules, "rule"), r.Folder, r.Layer, cli.Plural(r.Compared, "call"), r.Different)
+	text := fmt.Sprintf("%s of %s in place of the %s rules: %s compared, %d would differ", cli.Plural(r.Rules, "rule"), r.Folder, r.Layer, cli.Plural(r.Compared, "call"), r.Different)
 	if n := r.missed(); n > 0 {
 		text += fmt.Sprintf(", %d not compared", n)
 	}
@@ -32,7 +32,7 @@ func (r *Report) missed() (n int) {
 	return n
 }
 
-// Print prints the report; r is nil if no rules are to be tried.
+// Print prints the report; r is nil if there are no shadow rules.
 func (r *Report) Print(s *cli.Streams) error {
 	w := cli.Folded(s.Out, 4)
 	switch {
@@ -41,7 +41,7 @@ func (r *Report) Print(s *cli.Streams) error {
 	case s.JSON:
 		return cli.PrintJSON(s.Out, r)
 	case r == nil:
-		fmt.Fprintln(w, `no rules are tried: name a folder in permd.toml, such as shadow = "shadow.d"`)
+		fmt.Fprintln(w, `no shadow rules: name a folder in permd.toml, such as shadow = "shadow.d"`)
 		return nil
 	}
 	for _, g := range r.Groups {
@@ -52,12 +52,12 @@ func (r *Report) Print(s *cli.Streams) error {
 		}
 	}
 	if r.Ungrouped > 0 {
-		fmt.Fprintf(w, "%s more would be decided otherwise, each in another way\n", cli.Plural(r.Ungrouped, "call"))
+		fmt.Fprintf(w, "%s more differ, of further kinds\n", cli.Plural(r.Ungrouped, "call"))
 	}
 	if r.Digest != "" {
-		fmt.Fprintf(w, "%s of %s, tried as %s since %s\n", cli.Plural(r.Rules, "rule"), r.Folder, r.Layer, moment(r.Since))
+		fmt.Fprintf(w, "%s of %s, in place of the %s rules, since %s\n", cli.Plural(r.Rules, "rule"), r.Folder, r.Layer, moment(r.Since))
 	}
-	fmt.Fprintf(w, "%s compared: %d would be decided as they were, %d otherwise\n", cli.Plural(r.Compared, "call"), r.Compared-r.Different, r.Different)
+	fmt.Fprintf(w, "%s compared: %d same, %d different\n", cli.Plural(r.Compared, "call"), r.Compared-r.Different, r.Different)
 	for _, m := range r.NotCompared {
 		fmt.Fprintf(w, "%s not compared: %s\n", cli.Plural(m.Count, "call"), m.Why)
 	}
@@ -65,10 +65,10 @@ func (r *Report) Print(s *cli.Streams) error {
 		fmt.Fprintf(w, "the files in %s cannot be used: %s\n", r.Folder, r.Problem)
 	}
 	if r.Unused != "" {
-		fmt.Fprintf(w, "not tried are %s\n", r.Unused)
+		fmt.Fprintf(w, "not used: %s\n", r.Unused)
 	}
 	if r.NotKept != "" {
-		fmt.Fprintf(w, "not kept on the disk: %s\n", r.NotKept)
+		fmt.Fprintf(w, "not written to the disk: %s\n", r.NotKept)
 	}
 	return nil
 }

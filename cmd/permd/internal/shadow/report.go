@@ -48,7 +48,7 @@ type Report struct {
 	Problem string `json:"problem,omitzero"`
 	// Unused says what of the folder is not tried.
 	Unused string `json:"unused,omitzero"`
-	// NotKept is why the report is not kept on the disk.
+	// NotKept is why the report could not be written to the disk.
 	NotKept string `json:"notKept,omitzero"`
 
 	Since       time.Time `json:"since"`
@@ -96,7 +96,7 @@ func (c *Comparer) Totals() Totals {
 	return c.totals
 }
 
-// Report returns what was found, nil if no rules are to be tried.
+// Report returns the report, nil if there are no shadow rules.
 func (c *Comparer) Report() *Report {
 	st := c.o.Rules.ShadowStatus()
 	if st == nil {
@@ -220,7 +220,7 @@ func (c *Comparer) add(d *decisions.Decided, now *decisions.Decision) {
 		g = r.Groups[i]
 	} else if len(r.Groups) < maxGroups {
 		r.Groups = append(r.Groups, g)
-		c.o.Log.Info("rules that are tried would decide otherwise", "was", d.Verdict, "by", g.Was, "would_be", now.Verdict, "rule", g.Rule, "decision", d.ID)
+		c.o.Log.Info("shadow rules would decide otherwise", "was", d.Verdict, "by", g.Was, "would_be", now.Verdict, "rule", g.Rule, "decision", d.ID)
 	} else {
 		r.Ungrouped++
 		return
@@ -240,7 +240,7 @@ func (c *Comparer) load() {
 	r, err := read(c.o.File)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			c.o.Log.Warn("what was found by rules that are tried cannot be read, and begins anew", "error", err)
+			c.o.Log.Warn("the report on shadow rules cannot be read, and starts empty", "error", err)
 		}
 		return
 	}
@@ -330,7 +330,7 @@ func (c *Comparer) save() {
 	}
 	c.unsaved = true
 	if !c.failing {
-		c.o.Log.Warn("what rules that are tried would decide is not kept on the disk", "error", err)
+		c.o.Log.Warn("the report on shadow rules cannot be written", "error", err)
 	}
 	c.report.NotKept, c.failing = cli.Clip(err.Error(), maxText), true
 }

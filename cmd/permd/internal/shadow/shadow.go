@@ -1,5 +1,6 @@
-// Package shadow tries rules beside those in use: each decided call is decided once more by
-// them, after its answer, and what would differ is counted and kept. Nothing else follows.
+// Package shadow evaluates shadow rules: candidates that are not in force. After the answer to a
+// call it decides the call again with them, and keeps counts and examples of the differences.
+// It never changes an answer.
 package shadow
 
 import (
