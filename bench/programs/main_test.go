@@ -82,15 +82,16 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestOwnData runs the real git in some prepared repositories: what permd allows changes git's
-// own data alone, and what leads git astray is noticed.
-func TestOwnData(t *testing.T) {
+// tracedFolder returns a folder that the user may enter as whom programs run under strace, or
+// skips the test if what it needs is not installed.
+func tracedFolder(t *testing.T, programs ...string) string {
+	t.Helper()
 	if testing.Short() {
-		t.Skip("long: it runs git under strace")
+		t.Skip("long: it runs programs under strace")
 	}
-	for _, program := range []string{"strace", "git", "unshare", "setpriv"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skip(program + " is not installed")
+	for _, name := range append([]string{"strace", "git", "unshare", "setpriv"}, programs...) {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip(name + " is not installed")
 		}
 	}
 	dir := t.TempDir()
@@ -99,6 +100,28 @@ func TestOwnData(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	return dir
+}
+
+// tracedPlace returns a judge and a place for runs of programs, or skips the test.
+func tracedPlace(t *testing.T, programs ...string) (*judge, *place) {
+	t.Helper()
+	dir := tracedFolder(t, programs...)
+	j, err := newJudge(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := newPlace(t.Context(), filepath.Join(dir, "x"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j, w
+}
+
+// TestOwnData runs the real git in some prepared repositories: what permd allows changes git's
+// own data alone, and what leads git astray is noticed.
+func TestOwnData(t *testing.T) {
+	dir := tracedFolder(t)
 	one := &trial{limit: eventually.Limit, verbose: testing.Verbose()}
 	if err := one.ownDataPlace(t.Context(), dir); err != nil {
 		t.Fatal(err)
@@ -207,26 +230,7 @@ func TestCheck(t *testing.T) {
 // TestRealProgram runs git with a hostile configuration: permd notices it, and
 // the comparison would have.
 func TestRealProgram(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long: it runs git under strace")
-	}
-	for _, name := range []string{"strace", "git"} {
-		if _, err := exec.LookPath(name); err != nil {
-			t.Skip(name + " is not installed")
-		}
-	}
-	dir := t.TempDir()
-	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // for the user that git runs as
-		t.Fatal(err)
-	}
-	j, err := newJudge(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := newPlace(t.Context(), filepath.Join(dir, "x"), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	j, w := tracedPlace(t)
 	words := []string{"git", "status"}
 	for hostile, want := range map[bool]decisions.Verdict{false: decisions.Allow, true: decisions.Ask} {
 		if hostile {

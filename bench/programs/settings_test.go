@@ -11,34 +11,6 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// settingsPlace makes a place for runs of a program, or skips the test.
-func settingsPlace(t *testing.T, program string) (*judge, *place) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("long: it runs programs under strace")
-	}
-	for _, name := range []string{"strace", "git", "unshare", "setpriv", program} {
-		if _, err := exec.LookPath(name); err != nil {
-			t.Skip(name + " is not installed")
-		}
-	}
-	dir := t.TempDir()
-	for at := dir; at != "/tmp" && at != "/"; at = filepath.Dir(at) {
-		if err := os.Chmod(at, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	j, err := newJudge(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := newPlace(t.Context(), filepath.Join(dir, "x"), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j, w
-}
-
 // laidOut is a text without what the layout of a script may change.
 func laidOut(text []byte) string {
 	return strings.Map(func(c rune) rune {
@@ -52,7 +24,7 @@ func laidOut(text []byte) string {
 // TestFormatterSettings has shfmt rewrite files with each setting of an .editorconfig: what permd
 // allows changes no more than the layout.
 func TestFormatterSettings(t *testing.T) {
-	j, w := settingsPlace(t, "shfmt")
+	j, w := tracedPlace(t, "shfmt")
 	const script = "#!/bin/bash\n# do not remove\nset -e # important\nfoo()  {\ncase $x in\na) echo  a >b;;\nesac\n}\necho a &&\n  echo $(( $a + 1 ))\n"
 	files := map[string]string{
 		"s.sh": script, "run": script, "deploy.bash": script, "c.yaml": "a:\n  b: 1\n  c:\n    - x\n", "recipes/Makefile": "all:\n\techo  x\n", "data.txt": "a   b\n", "p.py": "if x:\n    y\n",
@@ -105,7 +77,7 @@ func TestFormatterSettings(t *testing.T) {
 // TestLinterSettings has yamllint read a project with settings that could name files: what permd allows
 // does not open .env.
 func TestLinterSettings(t *testing.T) {
-	j, w := settingsPlace(t, "yamllint")
+	j, w := tracedPlace(t, "yamllint")
 	opened, allowed := 0, 0
 	for _, config := range []string{
 		"rules: {braces: enable}\n", "extends: default\nrules:\n  line-length: {max: 100, level: warning}\n", "yaml-files: ['*.yaml', '*.yml', '.yamllint']\n", "ignore: |\n  x/\n",

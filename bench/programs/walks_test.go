@@ -3,7 +3,6 @@ package main
 import (
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -68,29 +67,8 @@ func folderLines(e *shipped.Entry, words []string) (all []walkingLine) {
 // TestWalks gives a folder to each program of the table that is installed: those of its files that it
 // opens are ones that its effects name, and that it may read one by one.
 func TestWalks(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long: it runs programs under strace")
-	}
-	for _, program := range []string{"strace", "git", "unshare", "setpriv"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skip(program + " is not installed")
-		}
-	}
-	dir := t.TempDir()
-	for at := dir; at != "/tmp" && at != "/"; at = filepath.Dir(at) {
-		if err := os.Chmod(at, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	j, w := tracedPlace(t)
 	table, err := readTable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	j, err := newJudge(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := newPlace(t.Context(), filepath.Join(dir, "x"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
