@@ -2,7 +2,10 @@
 // copies little.
 package shards
 
-import "maps"
+import (
+	"hash/maphash"
+	"maps"
+)
 
 // Map is a map in parts.
 type Map[K comparable, V any] [256]map[K]V
@@ -22,11 +25,8 @@ func Own[K comparable, V any](e *Edit, x *Map[K, V], i byte) map[K]V {
 	return x[i]
 }
 
-// Of returns the part that a key belongs to (FNV-1a).
-func Of(key []byte) byte {
-	h := uint32(2166136261)
-	for _, c := range key {
-		h = (h ^ uint32(c)) * 16777619
-	}
-	return byte(h>>24) ^ byte(h>>16) ^ byte(h>>8) ^ byte(h)
-}
+// seed is of this process alone, so that no client can choose keys of one part.
+var seed = maphash.MakeSeed()
+
+// Of returns the part that a key belongs to. It is another one in each process.
+func Of(key []byte) byte { return byte(maphash.Bytes(seed, key)) }

@@ -90,17 +90,7 @@ func (c *Collector) Links(dir string, counts func(link string) bool) (links []st
 // linked leads to others; so what is not certainly a file counts by any name.
 func (c *Collector) MayLink(dir string, counts func(link string) bool) bool {
 	return c.Paths.Unknown || slices.ContainsFunc(c.Rearranged, func(d string) bool { return d == "" || lexpath.In(d, dir) || lexpath.In(dir, d) }) ||
-		slices.ContainsFunc(c.Paths.Disturbed, func(p string) bool { return lexpath.In(dir, p) && (counts(p) || !c.isFile(p)) })
-}
-
-// isFile reports whether a path that an earlier part of the call has changed is that of a file,
-// before and after.
-func (c *Collector) isFile(p string) bool {
-	if slices.Contains(c.Files, p) {
-		return true
-	}
-	mode, err := c.Paths.Lstat(p)
-	return err == nil && mode.IsRegular()
+		slices.ContainsFunc(c.Paths.Disturbed, func(p string) bool { return lexpath.In(dir, p) && (counts(p) || !slices.Contains(c.Files, p)) })
 }
 
 // AskForUncertainSearches asks if a call connects to the network and searches a folder

@@ -321,9 +321,9 @@ func (r *Run) search(i int, dir string) {
 	if r.has([]string{"--untracked", "--no-exclude-standard"}) {
 		as = paths.ReachAll
 	}
-	file := r.Call.Paths.Passes(e.File.Path, as)
+	file := r.Call.Paths.Passes(e.File.Path, as, nil)
 	if file == "" && r.Sub == "add" && !r.has([]string{"--update"}) {
-		file = r.Call.Paths.Passes(e.File.Path, paths.ReachKept)
+		file = r.Call.Paths.Passes(e.File.Path, paths.ReachKept, nil)
 	}
 	if file == "" {
 		return

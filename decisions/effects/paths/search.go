@@ -43,18 +43,17 @@ func (r *Resolver) searchEnters(as Reach, root, dir, file string) bool {
 }
 
 // Passes returns a file with the name of a secret that a search of a folder reads, ""
-// if none is known. If there may be one that is not known, the folder is added to
-// UncertainSearches.
-func (r *Resolver) Passes(dir string, as Reach) string {
-	file, uncertain := r.passes(dir, as, nil)
+// if none is known; of a search of files whose names end with one of ends, if there are any.
+// If there may be one that is not known, the folder is added to UncertainSearches.
+func (r *Resolver) Passes(dir string, as Reach, ends []string) string {
+	file, uncertain := r.passes(dir, as, ends)
 	if uncertain && as == ReachAll && !slices.Contains(r.UncertainSearches, dir) {
 		r.UncertainSearches = append(r.UncertainSearches, dir)
 	}
 	return file
 }
 
-// passes is Passes for files whose names end with one of ends; uncertain is set if there may be
-// such a file that is not known.
+// passes is Passes; uncertain is set if there may be such a file that is not known.
 func (r *Resolver) passes(dir string, as Reach, ends []string) (file string, uncertain bool) {
 	s, ok := r.fs.(Surveyor)
 	if !ok || as == ReachNamed {
@@ -154,16 +153,15 @@ func (r *Resolver) Search(e *effects.Effect, as Reach) {
 	if e.File == nil || e.Kind != effects.KindRead {
 		return
 	}
-	r.passing(e, r.Passes(e.File.Path, as))
+	r.passing(e, r.Passes(e.File.Path, as, nil))
 }
 
-// SearchEnding is Search for a program that reads only files whose names end with one of
-// ends, and the tags of a home and the like, which are known without a look.
+// SearchEnding is Search for a program that reads only files whose names end with one of ends.
+// Tags of the folder itself (a home, the root) are added without listing it.
 func (r *Resolver) SearchEnding(e *effects.Effect, as Reach, ends []string) {
 	if at, err := r.Lstat(e.File.Path); err != nil || !at.IsRegular() {
 		r.RecurseTracked(e)
-		file, _ := r.passes(e.File.Path, as, ends)
-		r.passing(e, file)
+		r.passing(e, r.Passes(e.File.Path, as, ends))
 	}
 }
 

@@ -31,8 +31,11 @@ func (v *invocation) disturb() {
 	for _, word := range v.disturbs {
 		v.b.Paths.Disturb(word, v.run.Cwd)
 	}
-	if files {
+	switch {
+	case files:
 		v.b.Files = append(v.b.Files, v.b.Paths.Disturbed[known:]...)
+	case len(v.disturbs) > 0, v.rearranges():
+		v.b.Files = nil // it may have replaced them
 	}
 }
 

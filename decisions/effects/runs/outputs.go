@@ -3,6 +3,7 @@ package runs
 import (
 	"cmp"
 	"path"
+	"strings"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/languages"
@@ -20,7 +21,7 @@ func (v *invocation) compilerOutputs() {
 	c := languages.Compiling{Language: v.has([]string{"-x"}), Checks: v.has([]string{"-fsyntax-only"}), Assembly: v.has([]string{"-S"}), Object: v.has([]string{"-c"})}
 	for _, i := range v.operands {
 		w := &v.args[i]
-		if w.Dynamic() || w.Glob || v.full() {
+		if w.Dynamic() || w.Glob || strings.HasPrefix(w.Text, "@") || v.full() {
 			continue // it asks already
 		}
 		for _, name := range c.Outputs(w.Text) {

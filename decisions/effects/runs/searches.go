@@ -25,8 +25,8 @@ func (v *invocation) searchReach(narrow, hidden bool) paths.Reach {
 }
 
 // ownSelection reports whether the program reads the files of a folder by a selection that
-// permd has no view of: ownReaders, and those to which the whole project is a program, whose runs are
-// answered for all that its files make of them.
+// permd has no view of: ownReaders, and those that obey any file of the project. An answer about a
+// run of the latter covers whatever those files make it read.
 func (v *invocation) ownSelection() bool {
 	return ownReaders.Has(v.run.Program) || slices.ContainsFunc(v.p.Obeys, func(o programs.Obeyed) bool { return o.Project })
 }

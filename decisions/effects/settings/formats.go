@@ -78,7 +78,8 @@ func readINI(text string) ([]entry, error) {
 	return list, nil
 }
 
-// otherEditors begin the keys of .editorconfig that are another program's than shfmt's.
+// otherEditors are the prefixes of the keys of .editorconfig that shfmt does not read. Those that
+// are harmless are listed in rego/programs/settings.yaml, too, as PREFIX.**.
 var otherEditors = []string{"ij_", "dotnet_", "csharp_", "ktlint_", "resharper_"}
 
 // readEditorConfig reads an .editorconfig, as if all of its sections held for each file. Keys

@@ -255,7 +255,7 @@ type walker struct {
 	socket bool
 	// rebound is set if the text may have given its own standard output a terminal.
 	rebound bool
-	// guessing is the depth of nested pipelines while the output of a command is searched.
+	// outputDepth is the depth of nested pipelines while the output of a command is searched.
 	outputDepth int
 
 	// redefined holds the names that a function or alias of the text redefines.
