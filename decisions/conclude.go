@@ -148,8 +148,8 @@ func (e *Engine) conclude(ctx context.Context, m *evaluation, found []memoryMatc
 		d.Shell = &LeftShell{Folders: res.Folders, Activated: res.Activated}
 	}
 	said := func(i int) (r memoryMatch) {
-		if i < len(found) {
-			r = found[i]
+		if found != nil {
+			r = found[i] // a failure if it is too short: a reject may be missing
 		}
 		return r
 	}

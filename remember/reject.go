@@ -12,7 +12,6 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/remember/facts"
 	"github.com/permd/permd/remember/labels"
@@ -269,19 +268,9 @@ func (k *hashKey) textPart(q *decisions.MemoryQuery) *rejectPart {
 	if len(bytes.TrimSpace(q.Call.Input)) == 0 {
 		what = q.Call.Claims.Title
 	}
-	p := &rejectPart{Part: Part{Kind: effects.KindUnknown, Rule: clip(display.Display(what), maxText)}, sums: []digest{sum}}
+	p := &rejectPart{Part: Part{Kind: effects.KindUnknown, Rule: labels.Text(what)}, sums: []digest{sum}}
 	p.spell()
 	return p
-}
-
-// maxText bounds the text that a part shows, in characters.
-const maxText = 200
-
-func clip(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
 }
 
 func (p *rejectPart) spell() {

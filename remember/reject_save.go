@@ -41,6 +41,9 @@ func (s *Store) rejectOf(d *Draft, now time.Time) (*entry, error) {
 	if len(parts) == 0 {
 		return nil, fmt.Errorf("%w: nothing is known of it that it could be told by", ErrNotRemembered)
 	}
+	if narrow, _ := s.key.partsOf(r, scope.Kind, 0, s.options.Understand); d.Level > 0 && scope.Kind != rejectScope(r) && partsLabel(narrow) == partsLabel(parts) {
+		return nil, fmt.Errorf("%w: that width is about files of the project, and only for it", ErrNotRemembered)
+	}
 	e := &entry{stored: factsParts, parts: parts, choice: Choice{
 		Verdict: d.Verdict, Kind: parts[0].Kind, Label: partsLabel(parts), Scope: scope, UID: r.Query.UID,
 		DecisionID: d.DecisionID, Created: now.UTC(),

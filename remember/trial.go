@@ -39,8 +39,13 @@ func (s *Store) TryAnswer(a decisions.Answer) (*Trial, error) {
 
 // TryLine returns the choice that Add would store, or its error.
 func (s *Store) TryLine(l Line) (*Trial, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	now := s.now()
 	e, err := s.entryOfLine(&l, now)
+	if err == nil && s.equalChoice(e, nil) == nil {
+		err = s.checkRoom(e, nil)
+	}
 	if err != nil {
 		return nil, err
 	}

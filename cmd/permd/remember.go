@@ -51,6 +51,10 @@ func (m *memoryClient) list(ctx context.Context, f admin.ChoiceFilter) ([]admin.
 		if err := m.c.Call(ctx, admin.MethodChoicesList, q, &page); err != nil {
 			return nil, fmt.Errorf("listing choices: %w", err)
 		}
+		if f != (admin.ChoiceFilter{}) && page.All < len(page.Choices) {
+			// It returns all choices, which the caller may forget.
+			return nil, cli.Failf(cli.ExitError, "restart permd serve", "the daemon is of an earlier version, and does not select choices")
+		}
 		all = append(all, page.Choices...)
 		if q.After = page.Next; q.After == "" {
 			return all, nil

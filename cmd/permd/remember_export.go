@@ -150,15 +150,23 @@ func (a *app) rememberImport(ctx context.Context, data []byte, o *admin.NewChoic
 	if err != nil {
 		return err
 	}
+	method := cli.Either(dryRun, admin.MethodChoicesTryImport, admin.MethodChoicesImport)
 	return withMemory(ctx, func(m *memoryClient) error {
 		var done admin.Imported
+		seen := map[[6]string]bool{}
 		for start := 0; start < len(p.Choices); start += admin.MaxList {
 			var got admin.Imported
 			part := p.Choices[start:min(len(p.Choices), start+admin.MaxList)]
-			if err := m.c.Call(ctx, admin.MethodChoicesImport, map[string]any{"choices": part, "preview": dryRun}, &got); err != nil {
+			if err := m.c.Call(ctx, method, map[string]any{"choices": part}, &got); err != nil {
 				return fmt.Errorf("importing choices: %w", err)
 			}
-			done.Choices = append(done.Choices, got.Choices...)
+			for _, c := range got.Choices { // equal lines are one choice
+				key := [...]string{c.ID, string(c.Verdict), c.Kind, c.Rule, c.Scope, c.Of}
+				if !seen[key] {
+					seen[key] = true
+					done.Choices = append(done.Choices, c)
+				}
+			}
 			done.Undo = append(done.Undo, got.Undo...)
 			for _, r := range got.Refused {
 				p.LeaveOut(p.Words[start+r.Index], r.Why)

@@ -24,6 +24,7 @@ func TestExportedRegoDecidesAlike(t *testing.T) {
 	writeFile(t, filepath.Join(other, ".git", "HEAD"), "ref: refs/heads/main\n")
 	for _, c := range []string{
 		"run|go test *|project|allow", "run|go vet ./a|project|allow", "run|mkdir *|user|allow", "run|git push *|project|deny", "run|rm *|user|deny", "run|touch b|project|deny",
+		"run|rm 7.txt|project|allow", "run|cp a.go nn *|user|allow", "run|curl -s -o a.txt https://free.example/|project|allow",
 		"write|./docs/**|project|allow", "write|/srv/out/**|user|allow", "read|./.env|project|allow", "read|./secret/**|project|deny", "delete|./a.go|project|deny",
 		"connect|x.example|project|allow", "connect|docs.example|user|allow", "connect|*.evil.example|user|deny", "use|s:t|project|allow", "use|s:bad|user|deny",
 	} {
@@ -54,7 +55,7 @@ func TestExportedRegoDecidesAlike(t *testing.T) {
 	for in, dir := range map[string]string{"shop": shop, "other": other} {
 		for _, command := range []string{
 			"go test ./a", "go test ./...", "go test ./a -exec x", "go vet ./a", "go vet ./b", "go vet", "mkdir x", "mkdir -p x/y", "mkdir /srv/x", "git push", "git push -f x", "rm a", "rm -rf x", "touch b", "touch ./b c",
-			"echo x > docs/y.md", "echo x > a.go", "echo x > /srv/out/y", "cat .env", "cat secret/x", "head secret/x", "rm a.go", "unlink a.go", "curl https://x.example/", "curl https://docs.example/a", "curl https://a.evil.example/", "ls", "frob",
+			"echo x > docs/y.md", "echo x > a.go", "echo x > /srv/out/y", "cat .env", "cat secret/x", "head secret/x", "rm a.go", "unlink a.go", "curl https://x.example/", "curl https://docs.example/a", "curl https://a.evil.example/", "ls", "frob", "rm 7.txt", "cp a.go nn", "timeout 5 cp a.go nn", "curl -s -o a.txt https://free.example/",
 			"go test ./a && git push", "go test ./a; mkdir z", "cd docs && go test ./a", "cd /tmp && go test ./a", "A=b go test ./a", "echo x | go test ./a", "go test ./a < a.go", "curl -d x https://x.example/", "cat " + shop + "/secret/x", "rm " + shop + "/a.go",
 		} {
 			calls = append(calls, call{in, "Bash", map[string]string{"command": command}})

@@ -37,6 +37,9 @@ type Entry struct {
 	Line, Column    int // in the list's file, from 1
 	// Project is the root of the only project whose calls the entry is about, "" for all calls.
 	Project string
+	// Alone is set for an entry that covers no more than a remembered choice: of a run none of the
+	// effects of its words, and of a tool without a version no use of a named version.
+	Alone bool
 }
 
 // Error is a problem at one place of a list file.

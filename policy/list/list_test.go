@@ -228,6 +228,24 @@ func TestCompileTellsAll(t *testing.T) {
 	}
 }
 
+// TestExportAlone: an entry for a remembered choice covers the run or the use alone.
+func TestExportAlone(t *testing.T) {
+	entries, err := Parse("rules.yaml", []byte("allow:\n  run: [rm 7.txt]\n  use: ['hub:merge', 'hub:merge@2']\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range entries {
+		entries[i].Alone = true
+	}
+	text, err := ExportEntries("user", "remembered", entries, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(text, "effect.by") || strings.Count(text, `input.effect.version == ""`) != 1 {
+		t.Errorf("more is covered:\n%s", text)
+	}
+}
+
 // An exported list runs on stock OPA and means the same.
 func TestExport(t *testing.T) {
 	text, err := Export("user", "/somewhere/rules.yaml", []byte(sampleList), nil)

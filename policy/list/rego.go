@@ -104,6 +104,9 @@ func (g *generator) entry(e *Entry, restrict bool) {
 		g.where = body{is("input.project.root", e.Project)}
 	}
 	allow := e.Set == decisions.SetAllow
+	if allow && e.Alone && e.Pattern.Tool != nil && !isVersioned(e.Pattern.Tool) {
+		g.where = g.where.with(is("input.effect.version", ""))
+	}
 	reason, message := e.says(restrict)
 	element := strconv.Quote(reason)
 	members := `"reason": ` + element
@@ -118,7 +121,7 @@ func (g *generator) entry(e *Entry, restrict bool) {
 	}
 	switch p := e.Pattern; {
 	case p.Run != nil && allow:
-		g.allowRun(p.Run)
+		g.allowRun(p.Run, e.Alone)
 	case p.Run != nil:
 		g.touchRun(p.Run)
 	case p.Path != nil && allow:
@@ -166,9 +169,9 @@ func matches(ref, re string) string {
 	return fmt.Sprintf("regex.match(%s, %s)", strconv.Quote("(?s)^"+re+"$"), ref)
 }
 
-// allowRun writes the rules of an allowing run entry: for the run, and for the
-// effects of the words that the entry spells out.
-func (g *generator) allowRun(r *pattern.Run) {
+// allowRun writes the rules of an allowing run entry: for the run, and unless alone is set
+// for the effects of the words that the entry spells out.
+func (g *generator) allowRun(r *pattern.Run, alone bool) {
 	run := body{kindIs(effects.KindRun)}
 	for _, program := range programIs("input.effect", r, true) {
 		b := run.with(program...).with(wordsAre("input.effect.args", r)...)
@@ -179,6 +182,9 @@ func (g *generator) allowRun(r *pattern.Run) {
 			}
 		}
 		g.rule(b.with("permd_list_run"))
+	}
+	if alone {
+		return
 	}
 
 	var absolute, relative []string

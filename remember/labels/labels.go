@@ -197,3 +197,15 @@ func fileLine(e *effects.Effect, project string, everywhere bool) string {
 
 // within reports whether a path is a project's root or below it.
 func within(p, project string) bool { return project != "" && lexpath.In(project, p) }
+
+// maxText bounds the text that a part shows, in characters.
+const maxText = 200
+
+// Text returns text of a call as people see it, cut to its beginning.
+func Text(s string) string {
+	r := []rune(display.Display(s))
+	if len(r) > maxText {
+		r = append(r[:maxText-1], '…')
+	}
+	return string(r)
+}

@@ -9,8 +9,12 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// MethodChoicesImport adds choices of a file.
-const MethodChoicesImport = "permd/choices.import"
+// MethodChoicesImport adds choices of a file. MethodChoicesTryImport returns what it would add: it
+// is no parameter, since a daemon that did not know that would store the choices.
+const (
+	MethodChoicesImport    = "permd/choices.import"
+	MethodChoicesTryImport = "permd/choices.tryImport"
+)
 
 // ImportedChoice is a choice that was exported, or a line of a list.
 type ImportedChoice struct {
@@ -40,12 +44,16 @@ type Importer interface {
 	Import(ctx context.Context, uid uint32, list []ImportedChoice, preview bool) (Imported, error)
 }
 
-// registerImport adds the method that imports choices.
+// registerImport adds the methods that import choices.
 func registerImport(m socket.Methods, mem Importer) {
-	m[MethodChoicesImport] = func(c *socket.Conn, params strictjson.Value) (run, error) {
+	m[MethodChoicesImport] = importing(mem, false)
+	m[MethodChoicesTryImport] = importing(mem, true)
+}
+
+func importing(mem Importer, preview bool) func(*socket.Conn, strictjson.Value) (run, error) {
+	return func(c *socket.Conn, params strictjson.Value) (run, error) {
 		var p struct {
 			Choices []ImportedChoice `json:"choices"`
-			Preview bool             `json:"preview,omitzero"`
 		}
 		if err := decode(params, &p); err != nil {
 			return nil, err
@@ -54,7 +62,7 @@ func registerImport(m socket.Methods, mem Importer) {
 			return nil, invalidParams(fmt.Sprintf("choices must hold 1 to %d choices", MaxList))
 		}
 		return func(ctx context.Context) (any, error) {
-			done, err := mem.Import(ctx, c.Peer.UID, p.Choices, p.Preview)
+			done, err := mem.Import(ctx, c.Peer.UID, p.Choices, preview)
 			if errors.Is(err, ErrRefused) {
 				return nil, invalidParams(err.Error())
 			}

@@ -18,7 +18,7 @@ import (
 // that no rule can express is a comment that says why.
 func ExportRego(w io.Writer, all []admin.Choice, table *programs.Table) error {
 	var entries []list.Entry
-	var leftOut []string
+	var leftOut, scripts []string
 	for i := range all {
 		c := &all[i]
 		some, why := entriesOf(c)
@@ -26,6 +26,11 @@ func ExportRego(w io.Writer, all []admin.Choice, table *programs.Table) error {
 			rule := strings.ReplaceAll(c.Rule, "\n", " and ")
 			leftOut = append(leftOut, display.Display(fmt.Sprintf("%s %s %s (%s): %s", c.Verdict, c.Kind, rule, Scope(c), why)))
 			continue
+		}
+		for _, e := range some {
+			if e.Set == decisions.SetDeny && e.Pattern.Run != nil && e.Pattern.Run.ByPath() {
+				scripts = append(scripts, display.Display(fmt.Sprintf("deny run %s (%s)", e.Pattern, Scope(c))))
+			}
 		}
 		entries = append(entries, some...)
 	}
@@ -40,6 +45,9 @@ func ExportRego(w io.Writer, all []admin.Choice, table *programs.Table) error {
 	fmt.Fprintln(w, "# other worktrees; its denies of runs hold for calls of the project alone.")
 	for _, words := range leftOut {
 		fmt.Fprintf(w, "# Left out: %s\n", words)
+	}
+	for _, words := range scripts {
+		fmt.Fprintf(w, "# Narrower, not denied if an interpreter is given the file: %s\n", words)
 	}
 	fmt.Fprint(w, "\n"+text)
 	return nil
@@ -68,7 +76,7 @@ func entriesOf(c *admin.Choice) (entries []list.Entry, why string) {
 		if err != nil {
 			return nil, "it is no line of a list"
 		}
-		e := list.Entry{Set: decisions.Set(c.Verdict), Kind: p.Kind, Pattern: p, Reason: "remembered as " + c.ID}
+		e := list.Entry{Set: decisions.Set(c.Verdict), Kind: p.Kind, Pattern: p, Reason: "remembered as " + c.ID, Alone: true}
 		// A reject of a file denies it wherever the call is made.
 		if c.Scope == "project" && (c.Verdict == decisions.Allow || p.Path == nil) {
 			e.Project = c.Of
