@@ -46,7 +46,7 @@ func newStaging(r *Run, change *settings.GitChange) (*staging, bool) {
 	if s.root == "" {
 		return nil, false
 	}
-	g := repositoryOf(r)
+	g := r.repository()
 	index, err := g.read(g.own+"/index", maxIndex)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, false

@@ -80,3 +80,52 @@ func TestOtherObjectsOracle(t *testing.T) {
 		t.Errorf("%d commands print something", printed)
 	}
 }
+
+// TestUnknownReferencesOracle: where it is not known in which folder the references of a repository are, or
+// they are in a form that is not read, objects may be replaced, which asks.
+func TestUnknownReferencesOracle(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is missing")
+	}
+	commands := []string{"git show HEAD:README.md", "git show", "git diff HEAD~1", "git log -p -1", "git blame README.md", "git grep -h CANARY HEAD", "git archive HEAD"}
+	for name, tt := range map[string]struct {
+		text    string // what is done to the repository
+		printed bool   // whether any git knows that form
+	}{
+		"a link for the name of the common folder": {"mkdir ../own && mv .git ../common && mkdir .git && cp ../common/HEAD ../common/index .git && echo ../../common > ../name && ln -s ../../name .git/commondir", true},
+		"a common folder with a long name":         {"mv .git ../common && mkdir .git && cp ../common/HEAD ../common/index .git && (for i in $(seq 600); do printf ../.git/; done; echo ../../common) > .git/commondir", true},
+		"a repository around the project":          {"mv .git README.md ..", true},
+		"a reftable":                               {"git pack-refs --all && mv .git/packed-refs ../ && mkdir .git/reftable", false},
+		"a file for a reftable":                    {"git pack-refs --all && mv .git/packed-refs ../ && : > .git/reftable", false},
+		"a link to a reftable":                     {"git pack-refs --all && mv .git/packed-refs ../ && ln -s ../.. .git/reftable", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			top, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			project := filepath.Join(top, "p")
+			run := func(text string) string {
+				cmd := exec.Command("bash", "-c", text)
+				cmd.Dir, cmd.Env = project, append(gitEnv(top), "PATH="+os.Getenv("PATH"))
+				out, _ := cmd.CombinedOutput()
+				return string(out)
+			}
+			filetest.Write(t, filepath.Join(project, "README.md"), "hello\n")
+			run("git init -q -b main . && git add . && git commit -qm 1 && echo two >> README.md && git commit -qam 2")
+			run("echo SECRET=CANARY > ../.env && git replace $(git rev-parse HEAD:README.md) $(git hash-object -w ../.env) && " + tt.text)
+			printed := 0
+			for _, text := range commands {
+				if strings.Contains(run(text), "CANARY") {
+					printed++
+				}
+				if b := onDisk(effectstest.Table(t), top, project, text); !notUnderstood(b) {
+					t.Errorf("%s asks nothing", text)
+				}
+			}
+			if tt.printed && printed < 3 {
+				t.Errorf("only %d commands print what is in the place of the file", printed)
+			}
+		})
+	}
+}
