@@ -36,7 +36,7 @@ func (r *Run) unnamed(i, n int) {
 	repository := r.repository()
 	for _, side := range sides {
 		if hash := describedIn(side); hash != "" {
-			if kind := repository.kind(hash); kind != "commit" && (kind != "" || repository.beyond(hash)) {
+			if kind := repository.kind(hash); kind != "commit" && (kind != "" || repository.mayHave(hash)) {
 				r.prints(i, kind)
 				return
 			}
@@ -63,7 +63,7 @@ func (r *Run) prints(i int, kind string) {
 	top := r.fromRoot(".")
 	r.printsFolder(i, top)
 	r.search(i, top)
-	if kind == "blob" {
+	if kind == "blob" || kind == "" { // what is not known may be one
 		r.Into.Unknown(i, "an object that may be any file of the history")
 	}
 }
@@ -126,7 +126,7 @@ func missing(fsys effects.FS, file string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// kindOf returns the kind of the object that a name leads to, "" if that is not known. It is a commit
+// kindOf returns the kind of the object that a name leads to, noObject if there is none, "" if it is not known. It is a commit
 // of a hash if an object, a log or a list of commits says so, of what is no reference, and
 // of a reference if it leads to a commit.
 func (g *repository) kindOf(name string) string {
@@ -137,7 +137,7 @@ func (g *repository) kindOf(name string) string {
 	case name == "HEAD":
 		return "commit"
 	case hash != "" && (len(name) == 40 || len(name) == 64):
-		return g.kind(hash)
+		return g.kindOfHash(hash)
 	case strings.ContainsRune(name, '^'), strings.HasPrefix(name, "main-worktree/"), strings.HasPrefix(name, "worktrees/"):
 		return ""
 	}
@@ -167,7 +167,19 @@ func (g *repository) kindOf(name string) string {
 	if hash == "" {
 		return "commit"
 	}
-	return g.kind(hash)
+	return g.kindOfHash(hash)
+}
+
+// noObject is the kind of what is certainly in no place where git looks for objects: it refuses the name.
+const noObject = "none"
+
+// kindOfHash is kind, but noObject for what the repository certainly does not have.
+func (g *repository) kindOfHash(hash string) string {
+	kind := g.kind(hash)
+	if kind == "" && !g.mayHave(hash) {
+		return noObject
+	}
+	return kind
 }
 
 // maxSymbolic is how many references git follows from one to another.

@@ -129,3 +129,62 @@ func TestUnknownReferencesOracle(t *testing.T) {
 		})
 	}
 }
+
+// TestUnknownObjectsOracle: an object of which it is not known whether it is a commit asks, since it may be any
+// file of the history; a hash that no object has, and one of a commit that a list names, do not.
+func TestUnknownObjectsOracle(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is missing")
+	}
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var project string
+	run := func(text string) string {
+		cmd := exec.Command("bash", "-c", text)
+		cmd.Dir, cmd.Env = project, append(gitEnv(top), "PATH="+os.Getenv("PATH"))
+		out, _ := cmd.CombinedOutput()
+		return string(out)
+	}
+	for name, text := range map[string]string{
+		"in a large pack":        "head -c 9000000 /dev/urandom > big && git add big && git commit -qm big && git repack -adq",
+		"in another repository":  "mkdir ../others && mv .git/objects ../others/of && mkdir -p .git/objects/info && echo ../../../others/of > .git/objects/info/alternates",
+		"large, by itself":       "head -c 200000 /dev/urandom | base64 >> .env && git config core.looseCompression 0",
+		"in a pack without index": "git repack -adq && git multi-pack-index write && rm -f .git/objects/pack/pack-*.idx",
+	} {
+		t.Run(name, func(t *testing.T) {
+			project = filepath.Join(top, strings.ReplaceAll(name, " ", "-"))
+			filetest.Write(t, filepath.Join(project, "README.md"), "hello\n")
+			filetest.Write(t, filepath.Join(project, ".env"), "SECRET=CANARY\n")
+			large := strings.HasPrefix(name, "large")
+			if run("git init -q -b main . && echo .env > .gitignore"); large {
+				run(text)
+			}
+			run("git add -f . && git commit -qm 1 && git rm -q --cached .env && git commit -qm 2 && git rev-parse HEAD~1:.env HEAD~1 > ../hashes")
+			if !large {
+				run(text)
+			}
+			run("rm -rf .git/logs")
+			blob, _, _ := strings.Cut(run("cat ../hashes"), "\n")
+			for _, word := range []string{blob, blob[:10], "HEAD-g" + blob[:10]} {
+				for _, command := range []string{"git show ", "git cat-file -p ", "git show --stat "} {
+					if out := run(command + word); !strings.Contains(out, "CANARY") && name != "in a pack without index" {
+						t.Errorf("%s%s prints %.200s", command, word, out)
+					}
+					if b := onDisk(effectstest.Table(t), top, project, command+word); !notUnderstood(b) {
+						t.Errorf("%s%s asks nothing", command, word)
+					}
+				}
+			}
+			if name == "in a large pack" {
+				run("git commit-graph write --reachable")
+				for _, word := range []string{run("tail -n 1 ../hashes | head -c 10"), "0123456789012345678901234567890123456789", "0123456"} {
+					if b := onDisk(effectstest.Table(t), top, project, "git show "+word); notUnderstood(b) {
+						t.Errorf("git show %s asks", word)
+					}
+				}
+			}
+		})
+	}
+}
