@@ -148,9 +148,9 @@ func TestUnknownObjectsOracle(t *testing.T) {
 		return string(out)
 	}
 	for name, text := range map[string]string{
-		"in a large pack":        "head -c 9000000 /dev/urandom > big && git add big && git commit -qm big && git repack -adq",
-		"in another repository":  "mkdir ../others && mv .git/objects ../others/of && mkdir -p .git/objects/info && echo ../../../others/of > .git/objects/info/alternates",
-		"large, by itself":       "head -c 200000 /dev/urandom | base64 >> .env && git config core.looseCompression 0",
+		"in a large pack":         "head -c 9000000 /dev/urandom > big && git add big && git commit -qm big && git repack -adq",
+		"in another repository":   "mkdir ../others && mv .git/objects ../others/of && mkdir -p .git/objects/info && echo ../../../others/of > .git/objects/info/alternates",
+		"large, by itself":        "head -c 200000 /dev/urandom | base64 >> .env && git config core.looseCompression 0",
 		"in a pack without index": "git repack -adq && git multi-pack-index write && rm -f .git/objects/pack/pack-*.idx",
 	} {
 		t.Run(name, func(t *testing.T) {
