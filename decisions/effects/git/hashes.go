@@ -62,21 +62,28 @@ func (g *repository) inPack(hash string) string {
 // offsetIn returns where in its pack the first object is whose hash begins as given, by the
 // index of the pack, of version 2 and with hashes of 20 bytes.
 func offsetIn(index []byte, hash string) (int, bool) {
-	const names = 8 + 4*256
-	if len(index) < names || !bytes.HasPrefix(index, []byte("\xfftOc\x00\x00\x00\x02")) {
+	if !understood(index) {
 		return 0, false
 	}
-	n := int(binary.BigEndian.Uint32(index[names-4:]))
-	if n > (len(index)-names)/28 {
-		return 0, false
-	}
-	i, ok := find(index[names:names+20*n], 20, hash)
+	n := objectsIn(index)
+	i, ok := find(index[firstName:firstName+20*n], 20, hash)
 	if !ok {
 		return 0, false
 	}
-	at := binary.BigEndian.Uint32(index[names+24*n+4*i:])
+	at := binary.BigEndian.Uint32(index[firstName+24*n+4*i:])
 	return int(at), at < 1<<31
 }
+
+// firstName is where the hashes begin in the index of a pack.
+const firstName = 8 + 4*256
+
+// understood reports whether an index of a pack is of version 2 and has room for its hashes.
+func understood(index []byte) bool {
+	return len(index) >= firstName && bytes.HasPrefix(index, []byte("\xfftOc\x00\x00\x00\x02")) && objectsIn(index) <= (len(index)-firstName)/28
+}
+
+// objectsIn returns how many objects such an index has.
+func objectsIn(index []byte) int { return int(binary.BigEndian.Uint32(index[firstName-4:])) }
 
 // beyond reports whether an object may be where permd does not look: in a pack or an index that
 // is larger than maxPack, or in a repository with other hashes.
@@ -105,6 +112,46 @@ func (g *repository) beyond(hash string) bool {
 		if _, ok := offsetIn(index, hash); ok {
 			_, err = g.read(path.Join(dir, base+".pack"), maxPack)
 			return err != nil
+		}
+	}
+	return false
+}
+
+// mayHave reports whether the repository may have an object whose hash begins as given: one that is
+// there, in a pack that is not understood, in another repository whose objects it takes, or that
+// git would fetch.
+func (g *repository) mayHave(hash string) bool {
+	objects := path.Join(g.common, "objects")
+	config, err := g.read(path.Join(g.common, "config"), maxLoose)
+	if err != nil && !missing(g.fs, path.Join(g.common, "config")) || bytes.Contains(bytes.ToLower(config), []byte("objectformat")) || !missing(g.fs, path.Join(objects, "info/alternates")) {
+		return true
+	}
+	loose, err := g.fs.Names(path.Join(objects, hash[:2]), maxPlace)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	for _, e := range loose {
+		if strings.HasPrefix(e.Name(), hash[2:]) {
+			return true
+		}
+	}
+	dir := path.Join(objects, "pack")
+	entries, err := g.fs.Names(dir, maxPlace)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	for _, e := range entries {
+		switch path.Ext(e.Name()) {
+		case ".promisor":
+			return true
+		case ".pack":
+			index, err := g.read(path.Join(dir, strings.TrimSuffix(e.Name(), ".pack")+".idx"), maxPack)
+			if err != nil || !understood(index) {
+				return true
+			}
+			if _, ok := find(index[firstName:firstName+20*objectsIn(index)], 20, hash); ok {
+				return true
+			}
 		}
 	}
 	return false

@@ -33,10 +33,10 @@ func (r *Run) unnamed(i, n int) {
 		// git takes A..B for two revisions first, and HEAD:../x for a path if there is none.
 		sides = append(sides, a, strings.TrimPrefix(b, "."))
 	}
-	repository := repositoryOf(r)
+	repository := r.repository()
 	for _, side := range sides {
 		if hash := describedIn(side); hash != "" {
-			if kind := repository.kind(hash); kind != "commit" && (kind != "" || repository.beyond(hash)) {
+			if kind := repository.kind(hash); kind != "commit" && (kind != "" || repository.mayHave(hash)) {
 				r.prints(i, kind)
 				return
 			}
@@ -63,7 +63,7 @@ func (r *Run) prints(i int, kind string) {
 	top := r.fromRoot(".")
 	r.printsFolder(i, top)
 	r.search(i, top)
-	if kind == "blob" {
+	if kind == "blob" || kind == "" { // what is not known may be one
 		r.Into.Unknown(i, "an object that may be any file of the history")
 	}
 }
@@ -76,31 +76,46 @@ const (
 	maxPlace = 4096 // names in a folder of objects
 )
 
-// repository is the folder of a repository, and of the working tree in it.
+// repository is the folder of a working tree in a repository, "" if there is no project, and that
+// of the repository, "" if it is not known.
 type repository struct {
 	fs          effects.FS
 	own, common string
-	refs        []byte // its packed references, behind the end of a line; nil if they were not read
+	packs       *packedRefs // nil if they were not read
 }
 
-// repositoryOf returns the repository of a run's working tree. What it says proves only that a
-// hash is one of a commit, which it is in each repository.
-func repositoryOf(r *Run) repository {
-	g := repository{fs: r.Call.FS}
+// repository returns the repository of the run's working tree, which is looked for once. What it says
+// proves only that a hash is one of a commit, which it is in each repository.
+func (r *Run) repository() *repository {
+	if r.found == nil {
+		r.found = r.findRepository()
+	}
+	return r.found
+}
+
+func (r *Run) findRepository() *repository {
+	g := &repository{fs: r.Call.FS}
 	root := r.fromRoot(".")
 	if root == "." || g.fs == nil {
 		return g
 	}
-	g.own = paths.Child(path.Clean(root), ".git")
+	root = path.Clean(root)
+	g.own = paths.Child(root, ".git")
+	if missing(g.fs, g.own) {
+		for dir := root; dir != "/"; {
+			if dir = path.Dir(dir); !missing(g.fs, paths.Child(dir, ".git")) {
+				return g // git may take that one
+			}
+		}
+	}
 	if dir, ok := paths.GitLine(g.fs, g.own, paths.GitFile); ok {
 		g.own = lexpath.Abs(path.Dir(g.own), dir)
 	}
-	g.common = g.own
 	switch dir, ok := paths.GitLine(g.fs, path.Join(g.own, "commondir"), ""); {
 	case ok:
 		g.common = lexpath.Abs(g.own, dir)
-	case !missing(g.fs, path.Join(g.own, "commondir")):
-		g.common = "" // not known
+	case missing(g.fs, path.Join(g.own, "commondir")):
+		g.common = g.own
 	}
 	return g
 }
@@ -111,7 +126,7 @@ func missing(fsys effects.FS, file string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// kindOf returns the kind of the object that a name leads to, "" if that is not known. It is a commit
+// kindOf returns the kind of the object that a name leads to, noObject if there is none, "" if it is not known. It is a commit
 // of a hash if an object, a log or a list of commits says so, of what is no reference, and
 // of a reference if it leads to a commit.
 func (g *repository) kindOf(name string) string {
@@ -122,7 +137,7 @@ func (g *repository) kindOf(name string) string {
 	case name == "HEAD":
 		return "commit"
 	case hash != "" && (len(name) == 40 || len(name) == 64):
-		return g.kind(hash)
+		return g.kindOfHash(hash)
 	case strings.ContainsRune(name, '^'), strings.HasPrefix(name, "main-worktree/"), strings.HasPrefix(name, "worktrees/"):
 		return ""
 	}
@@ -152,7 +167,19 @@ func (g *repository) kindOf(name string) string {
 	if hash == "" {
 		return "commit"
 	}
-	return g.kind(hash)
+	return g.kindOfHash(hash)
+}
+
+// noObject is the kind of what is certainly in no place where git looks for objects: it refuses the name.
+const noObject = "none"
+
+// kindOfHash is kind, but noObject for what the repository certainly does not have.
+func (g *repository) kindOfHash(hash string) string {
+	kind := g.kind(hash)
+	if kind == "" && !g.mayHave(hash) {
+		return noObject
+	}
+	return kind
 }
 
 // maxSymbolic is how many references git follows from one to another.
@@ -197,18 +224,14 @@ func (g *repository) free(file string) bool {
 // packed returns the hash of a packed reference, of the commit or file if it is that of a tag
 // that git has followed; "" if there is none. ok is false if that is not known.
 func (g *repository) packed(name string) (hash string, ok bool) {
-	if g.refs == nil {
-		text, err := g.read(g.common+"/packed-refs", maxLog)
-		if err != nil && (!missing(g.fs, g.common+"/packed-refs") || !missing(g.fs, g.common+"/reftable")) {
-			return "", false
-		}
-		g.refs = append([]byte("\n"), text...)
+	text, ok := g.packedRefs()
+	if !ok {
+		return "", false
 	}
-	_, rest, found := bytes.Cut(g.refs, []byte(" "+name+"\n"))
+	before, rest, found := bytes.Cut(text, []byte(" "+name+"\n"))
 	if !found {
 		return "", true
 	}
-	before := g.refs[:len(g.refs)-len(rest)-len(name)-2]
 	hash = string(before[bytes.LastIndexByte(before, '\n')+1:])
 	if peeled, isTag := bytes.CutPrefix(rest, []byte("^")); isTag {
 		peeled, _, _ = bytes.Cut(peeled, []byte("\n"))

@@ -122,11 +122,23 @@ options:
 		}
 		change.Files = append(change.Files, file)
 	}
+	if len(folders) == 0 {
+		return change, !r.takesPlaces(change.Files)
+	}
 	s, ok := newStaging(r, &change)
 	for _, folder := range folders {
 		ok = ok && s.below(folder, !update)
 	}
-	return change, ok && !s.replaces()
+	if !ok {
+		return change, false
+	}
+	places := placesOf(s.root, change.Files)
+	for name := range s.tracked {
+		if places.have([]byte(name)) {
+			return change, false
+		}
+	}
+	return change, true
 }
 
 // stagedFile returns the file that a word names, if it is one of the project by that name only,

@@ -25,8 +25,7 @@ func (r *Run) sets() {
 	if r.Sub != "show" || !r.has(referenceSets) {
 		return
 	}
-	repository := repositoryOf(r)
-	if repository.onlyCommits() && !r.has([]string{"--reflog"}) {
+	if r.repository().onlyCommits() && !r.has([]string{"--reflog"}) {
 		return
 	}
 	top, i := r.fromRoot("."), len(r.Args)-1
@@ -36,18 +35,18 @@ func (r *Run) sets() {
 
 // onlyCommits reports whether all references, of few enough, lead to commits.
 func (g *repository) onlyCommits() bool {
-	if g.common == "" || !missing(g.fs, g.common+"/reftable") {
+	text, ok := g.packedRefs()
+	if !ok {
 		return false
 	}
 	var hashes []string
-	text, err := g.read(g.common+"/packed-refs", maxLog)
-	if err != nil && !missing(g.fs, g.common+"/packed-refs") {
-		return false
-	}
-	for line := range strings.Lines(string(text)) {
-		hash, ref, ok := strings.Cut(strings.TrimSpace(line), " ")
-		if ok && hash != "#" && !strings.HasPrefix(ref, "refs/heads/") {
-			hashes = append(hashes, hash)
+	for line := range bytes.Lines(text) {
+		hash, ref, ok := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
+		if ok && string(hash) != "#" && !bytes.HasPrefix(ref, []byte("refs/heads/")) {
+			hashes = append(hashes, string(hash))
+		}
+		if len(hashes) > maxReferences {
+			return false
 		}
 	}
 	folders := []string{g.common + "/refs"}
@@ -91,28 +90,53 @@ func (g *repository) onlyCommits() bool {
 	return true
 }
 
-// maxPackedRefs bounds what is read of the packed references to find replacements, in bytes.
+// maxPackedRefs bounds what is read of the packed references, in bytes.
 const maxPackedRefs = 16 << 20
+
+// packedRefs returns the packed references, as git writes them, nothing if there are none. They are
+// read once. ok is false if they are not known, or if there may be a reftable, which has all
+// references.
+func (g *repository) packedRefs() (text []byte, ok bool) {
+	if g.packs == nil {
+		g.packs = &packedRefs{}
+		if g.common != "" && missing(g.fs, g.common+"/reftable") {
+			var err error
+			g.packs.text, err = g.read(g.common+"/packed-refs", maxPackedRefs)
+			g.packs.ok = err == nil || missing(g.fs, g.common+"/packed-refs")
+		}
+	}
+	return g.packs.text, g.packs.ok
+}
+
+// packedRefs is what packedRefs of a repository has returned.
+type packedRefs struct {
+	text []byte
+	ok   bool
+}
 
 // replacing is where the references are by which git shows one object in the place of another.
 const replacing = "refs/replace/"
 
 // replaces reports whether git may show other objects than the names say: if some are replaced, and
-// not all of them commits by commits, whose files have names.
+// not all of them commits by commits, whose files have names, or if that is not known.
 func (g *repository) replaces() bool {
-	if g.common == "" {
-		return false
+	if g.own == "" {
+		return false // there is no project
 	}
-	var by map[string]string
-	text, err := g.read(g.common+"/packed-refs", maxPackedRefs)
-	if err != nil && !missing(g.fs, g.common+"/packed-refs") {
+	text, ok := g.packedRefs()
+	if !ok {
 		return true
 	}
+	var by map[string]string
 	if bytes.Contains(text, []byte(" "+replacing)) {
 		by = map[string]string{}
-		for line := range strings.Lines(string(text)) {
-			if hash, ref, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasPrefix(ref, replacing) {
-				by[strings.TrimPrefix(ref, replacing)] = hash
+		for line := range bytes.Lines(text) {
+			hash, ref, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
+			if object, ok := bytes.CutPrefix(ref, []byte(replacing)); ok {
+				by[string(object)] = string(hash)
+			}
+			if len(by) > maxReferences {
+				return true
 			}
 		}
 	}

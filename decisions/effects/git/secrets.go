@@ -30,6 +30,8 @@ type Run struct {
 	Tree     string // the top of another repository's working tree, "" for the project's
 	From     string
 	Into     Sink
+
+	found *repository // by repository
 }
 
 // Sink takes what a word of a run does, by the word's index.
@@ -76,7 +78,7 @@ func (r *Run) Secrets() {
 		return
 	}
 	silent := (sub == "diff" || sub == "show") && r.has(summaryOptions) && !r.showsContent()
-	if repository := repositoryOf(r); !silent && repository.replaces() {
+	if !silent && r.repository().replaces() {
 		r.Into.Unknown(len(r.Args)-1, "a repository in which other objects may be in the place of those that are named")
 	}
 	limited := false // words limit it to some paths

@@ -46,13 +46,11 @@ func newStaging(r *Run, change *settings.GitChange) (*staging, bool) {
 	if s.root == "" {
 		return nil, false
 	}
-	g := repositoryOf(r)
-	index, err := g.read(g.own+"/index", maxIndex)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	index, ok := r.index(maxIndex)
+	if !ok {
 		return nil, false
 	}
-	tracked, ok := settings.TrackedFiles(index)
-	if s.tracked = tracked; !ok || len(tracked) > maxFolderNames {
+	if s.tracked, ok = settings.TrackedFiles(index); !ok || len(s.tracked) > maxFolderNames {
 		return nil, false
 	}
 	for name := range s.tracked {
@@ -216,31 +214,6 @@ func (s *staging) compare(name string, tracked settings.Tracked) bool {
 	e := s.Call.Operand(effects.KindRead, file, "", s.From)
 	s.change.Guarded = s.change.Guarded || guarded(&e) != 0
 	return e.File != nil && e.Guarded() == 0
-}
-
-// replaces reports whether a file to be staged takes the place of tracked files: of those in a
-// folder of its name, or of one whose name a folder above it has. Git then takes them out of
-// its index.
-func (s *staging) replaces() bool {
-	files, folders := map[string]bool{}, map[string]bool{}
-	for _, file := range s.change.Files {
-		name, _ := lexpath.RelBelow(s.root, file)
-		files[name] = true
-		for at := path.Dir(name); at != "."; at = path.Dir(at) {
-			folders[at] = true
-		}
-	}
-	for name := range s.tracked {
-		if folders[name] {
-			return true
-		}
-		for at := path.Dir(name); at != "."; at = path.Dir(at) {
-			if files[at] {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // ordinary reports whether a folder, given by its path from the root, and those above it are

@@ -15,19 +15,30 @@ type Tracked struct {
 // tree; ok is false if the list is not one that Plain takes.
 func TrackedFiles(index []byte) (files map[string]Tracked, ok bool) {
 	files = map[string]Tracked{}
-	if len(index) == 0 {
-		return files, true
-	}
-	if !plainIndex(index) {
-		return nil, false
-	}
-	_, ok = eachEntry(index, checksums["sha1"], func(head, name []byte) {
+	ok = eachTracked(index, func(head, name []byte) {
 		files[string(name)] = Tracked{
 			Mode: entryMode(head), Hash: string(head[40:60]),
 			Unmerged: binary.BigEndian.Uint16(head[60:])>>12&3 != 0,
 		}
 	})
 	return files, ok
+}
+
+// EachTracked calls a function for the path of each entry of such a list, which must not keep it. ok
+// is false if the list is not one that Plain takes.
+func EachTracked(index []byte, path func(name []byte)) (ok bool) {
+	return eachTracked(index, func(_, name []byte) { path(name) })
+}
+
+func eachTracked(index []byte, entry func(head, name []byte)) (ok bool) {
+	if len(index) == 0 {
+		return true
+	}
+	if !plainIndex(index) {
+		return false
+	}
+	_, ok = eachEntry(index, checksums["sha1"], entry)
+	return ok
 }
 
 // entryMode returns the mode of an entry, by its part of fixed length (gitformat-index(5)).

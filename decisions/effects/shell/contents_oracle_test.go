@@ -211,7 +211,8 @@ func TestReferencesOracle(t *testing.T) {
 		if reads := readsOf(t, o, "git show --all"); len(reads) == 0 {
 			t.Errorf("after %s: git show --all reads nothing", state)
 		}
-		if reads := readsOf(t, o, "git show --branches"); len(reads) > 0 {
+		reftable := strings.Contains(state, "mkdir .git/reftable") // where references of replaced objects may be
+		if reads := readsOf(t, o, "git show --branches"); len(reads) > 0 != reftable {
 			t.Errorf("after %s: git show --branches reads %s", state, reads)
 		}
 	}
