@@ -28,7 +28,10 @@ var archives = wordset.Fields(".whl .zip .gz .bz2 .xz .tar .tgz .tbz .tbz2 .txz 
 
 // plainPackage reports whether a requirement is of a package of an index, or on the network.
 func (rd *reading) plainPackage(text string) bool {
-	text, _, _ = strings.Cut(text, ";")
+	text, marker, _ := strings.Cut(text, ";")
+	if strings.Contains(marker, " -") {
+		return false // an option
+	}
 	text = strings.TrimSpace(text)
 	if remoteRequirement().MatchString(text) {
 		if first, _, _ := strings.Cut(text, "/"); !strings.HasPrefix(text, "https:") && !strings.HasPrefix(text, "git+https:") && rd.exists(path.Join(rd.cwd(), first)) {
