@@ -34,6 +34,9 @@ func (rd *reading) plainPackage(text string) bool {
 	}
 	text = strings.TrimSpace(text)
 	if remoteRequirement().MatchString(text) {
+		if i := strings.IndexAny(text, "#&"); i >= 0 && (strings.Contains(text[i:], "..") || strings.Contains(text[i:], "=/") || strings.Contains(text[i:], "%")) {
+			return false // #subdirectory= may be a folder outside of what is fetched
+		}
 		if first, _, _ := strings.Cut(text, "/"); !strings.HasPrefix(text, "https:") && !strings.HasPrefix(text, "git+https:") && rd.exists(path.Join(rd.cwd(), first)) {
 			return false // of "x @ https://host/y", pip takes a folder with that path first
 		}

@@ -182,7 +182,9 @@ func (rd *reading) readOptions(dir string, words []string, known *wordset.Set) (
 				name = ""
 				break
 			}
-			value = words[i]
+			if value = words[i]; strings.HasPrefix(value, "-") {
+				name = "" // pip takes it for the value, uv for an option
+			}
 		case len(w) > 2 && (strings.HasPrefix(w, "-r") || strings.HasPrefix(w, "-c")):
 			name, value = w[:2], w[2:]
 		}
@@ -203,7 +205,7 @@ func (rd *reading) readOptions(dir string, words []string, known *wordset.Set) (
 
 // requirementsFile returns the file of requirements that a word names from a folder.
 func (rd *reading) requirementsFile(dir, file string) []string {
-	if file == "" || strings.Contains(file, ":") || strings.ContainsAny(file, "$\"'\\~") {
+	if file == "" || file[0] == '-' || strings.Contains(file, ":") || strings.ContainsAny(file, "$\"'\\~") {
 		rd.fail("its requirements name others that are not certain to be files")
 		return nil
 	}
