@@ -14,58 +14,94 @@ import (
 // requirements are the files of a run of pip that name what it installs.
 var requirements = runner{bind: bindRequirements}
 
-// plainRequirement is a line with a package of an index, or one elsewhere on the network: what
-// a folder or a file of the project holds is code that runs when it is installed.
-var plainRequirement = lazy.Regexp(`^(?:[A-Za-z0-9][A-Za-z0-9._-]*(?:\s*\[[A-Za-z0-9._,\s-]*\])?\s*(?:[<>=!~;(].*|@\s*(?:git\+)?https://.*)?|(?:git\+)?https://.*)$`)
+// installing are the sub-commands that take requirements.
+var installing = wordset.Fields("install download wheel sync")
 
-// archives are how the names of files end that hold packages.
-var archives = wordset.Fields(".whl .zip .gz .bz2 .xz .tar .tgz .tbz .txz .egg")
+// Options of pip install and uv pip install, and of lines in a file of requirements. Each other option fails: it may
+// name a folder or a file of the project that holds packages, or settings.
+var (
+	// fileOptions name a file of requirements.
+	fileOptions = wordset.Fields("-r --requirement --requirements -c --constraint --constraints -b --build-constraint --build-constraints --override --overrides")
+	// indexOptions have the URL of an index as their value.
+	indexOptions = wordset.Fields("-i --index-url --pypi-url --extra-index-url --index --default-index")
+	// valueOptions have a value that names no code.
+	valueOptions = wordset.Fields(`
+		--timeout --retries --progress-bar --root-user-action --upgrade-strategy --no-binary --only-binary --platform --python-version --python-platform
+		--implementation --abi -t --target --prefix --root --report -d --dest -w --wheel-dir
+		-P --upgrade-package --resolution --prerelease --link-mode --exclude-newer --index-strategy --color
+	`)
+	// switches have no value.
+	switches = wordset.Fields(`
+		--quiet --verbose --no-input --no-color --disable-pip-version-check --no-python-version-warning --isolated --debug --upgrade --force-reinstall --ignore-installed
+		--user --break-system-packages --dry-run --no-compile --compile --no-warn-script-location --no-warn-conflicts --pre --no-index --no-deps --prefer-binary
+		--require-hashes --use-pep517 --no-clean --ignore-requires-python --no-cache-dir --no-cache
+		--system --strict --reinstall --refresh --no-build --no-progress --offline --native-tls --exact
+	`)
+	// lineOptions are those of these that pip knows in a file of requirements.
+	lineOptions = wordset.Fields("-r --requirement -c --constraint -i --index-url --pypi-url --extra-index-url --no-index --no-binary --only-binary --pre --prefer-binary --require-hashes")
 
-// requirementOptions are the options by which pip, and a file of requirements, name such files.
-var requirementOptions = []string{"--requirement", "--constraint", "--build-constraint"}
+	shortSwitches = lazy.Regexp(`^-[qvUIn]+$`)
+	indexURL      = lazy.Regexp(`^https://[A-Za-z0-9][^\s\\$'"]*$`)
+)
 
-// pipWords returns the words of a run of pip after its name, nil if it is none.
+// unversioned returns the name of a program without a version at its end.
+func unversioned(program string) string { return strings.TrimRight(program, ".0123456789") }
+
+// pipWords returns the words of a run of pip or uv pip, without those before the module; nil if it is none.
 func pipWords(r *effects.Run) []string {
-	name := strings.TrimRight(r.Program, ".0123456789")
-	switch {
-	case name == "pip":
+	switch unversioned(r.Program) {
+	case "pip":
 		return r.Args
-	case r.Program == "uv" && len(r.Args) > 1 && r.Args[0] == "pip":
-		return r.Args[1:]
-	case runsPipModule(r):
-		return r.Args[2:]
+	case "uv":
+		if i := slices.Index(r.Args, "pip"); i == 0 || i > 0 && strings.HasPrefix(r.Args[0], "-") {
+			return slices.Concat(r.Args[:i], r.Args[i+1:])
+		}
+	case "python":
+		if i := pipModule(r.Args); i >= 0 {
+			return r.Args[i:]
+		}
 	}
 	return nil
 }
 
-// runsPipModule reports whether a run is python -m pip.
-func runsPipModule(r *effects.Run) bool {
-	return strings.TrimRight(r.Program, ".0123456789") == "python" && len(r.Args) > 2 && r.Args[0] == "-m" && r.Args[1] == "pip"
+// pipModule returns the index of the first word after -m pip among the words of Python, -1 if there is no such module.
+func pipModule(words []string) int {
+	for i, w := range words {
+		switch {
+		case !strings.HasPrefix(w, "-") || strings.HasPrefix(w, "--"):
+		case strings.HasSuffix(w, "mpip"):
+			return i + 1
+		case strings.HasSuffix(w, "m") && i+1 < len(words) && words[i+1] == "pip":
+			return i + 2
+		}
+	}
+	return -1
 }
 
 // takesRequirements reports whether a run of pip has an option that names files of requirements.
 func takesRequirements(r *effects.Run) bool {
 	words := pipWords(r)
-	return slices.ContainsFunc(words, func(w string) bool { return w == "install" || w == "download" || w == "wheel" || w == "sync" }) &&
-		(slices.Contains(words, "sync") || slices.ContainsFunc(words, func(w string) bool { return mayName(w) }))
+	return slices.ContainsFunc(words, installing.Has) &&
+		(slices.Contains(words, "sync") || slices.ContainsFunc(words, mayName))
 }
 
 // mayName reports whether a word may be an option that names files of requirements: by an
 // abbreviation, or after other letters.
 func mayName(word string) bool {
 	if long, _, _ := strings.Cut(word, "="); strings.HasPrefix(word, "--") {
-		return slices.ContainsFunc(requirementOptions, func(o string) bool { return len(long) > 2 && strings.HasPrefix(o, long) })
+		return slices.ContainsFunc([]string{"--requirements", "--constraints", "--build-constraints", "--overrides"}, func(o string) bool { return len(long) > 2 && strings.HasPrefix(o, long) })
 	}
-	return strings.HasPrefix(word, "-") && strings.ContainsAny(word, "rc")
+	return strings.HasPrefix(word, "-") && strings.ContainsAny(word, "rcb")
 }
 
 // bindRequirements binds a run of pip to its files of requirements, to those that they name, and to
 // the settings that say from where packages are.
 func bindRequirements(rd *reading, _ string) *effects.Script {
 	var all []byte
-	if runsPipModule(rd.run) {
-		if words := rd.run.Args[2:]; slices.ContainsFunc(words, func(w string) bool { return w == "." || strings.Contains(w, "./") }) {
-			rd.fail("a file among its words may be code")
+	if unversioned(rd.run.Program) == "python" {
+		if rd.run.Args[0] != "-m" || rd.run.Args[1] != "pip" {
+			rd.fail("the options of Python before the module are not read")
+			return nil
 		}
 		module := bindModule(rd, "pip")
 		if module == nil {
@@ -73,7 +109,7 @@ func bindRequirements(rd *reading, _ string) *effects.Script {
 		}
 		all = appendFile(all, "module", []byte(module.SHA256), true)
 	}
-	files := rd.requirementsIn(rd.cwd(), pipWords(rd.run))
+	files := rd.namedByWords(pipWords(rd.run))
 	if len(files) == 0 {
 		rd.fail("its files of requirements are not certain")
 		return nil
@@ -98,6 +134,9 @@ func bindRequirements(rd *reading, _ string) *effects.Script {
 	for _, file := range rd.pipSettings() {
 		if text, there := rd.read(file); there {
 			all = appendFile(all, file, text, true)
+			if !plainPipSettings(rd.run.Program, file, text) {
+				rd.failed(file, "may name packages in the project")
+			}
 		}
 	}
 	s := sum(files[0], all)
@@ -105,69 +144,106 @@ func bindRequirements(rd *reading, _ string) *effects.Script {
 	return s
 }
 
-// requirementsIn returns the files of requirements that words name from a folder.
-func (rd *reading) requirementsIn(dir string, words []string) (files []string) {
-	add := func(file string) {
-		if file == "" || strings.Contains(file, ":") || strings.ContainsAny(file, "$\"'") {
-			rd.fail("its requirements name others that are not certain to be files")
-			return
-		}
-		if !path.IsAbs(file) {
-			file = path.Join(dir, file)
-		}
-		files = append(files, path.Clean(file))
+// namedByWords returns the files of requirements that the words of a run of pip name. Its other operands must be
+// packages of an index, or on the network.
+func (rd *reading) namedByWords(words []string) (files []string) {
+	operands, files := rd.readOptions(rd.cwd(), words, nil)
+	if len(operands) == 0 || !installing.Has(operands[0]) {
+		rd.fail("its sub-command is not certain")
+		return nil
 	}
-	for i, w := range words {
-		next := ""
-		if i+1 < len(words) {
-			next = words[i+1]
-		}
-		name, value, joined := strings.Cut(w, "=")
+	for i, w := range operands {
 		switch {
-		case w == "-r" || w == "-c" || slices.Contains(requirementOptions, w):
-			add(next)
-		case joined && slices.Contains(requirementOptions, name):
-			add(value)
-		case strings.HasPrefix(w, "-r") || strings.HasPrefix(w, "-c"):
-			add(w[2:])
-		case mayName(w):
-			rd.fail("which files of requirements its options name is not certain")
-		case words[0] == "sync" && i > 0 && !strings.HasPrefix(w, "-"): // uv pip sync FILE
-			add(w)
+		case i == 0:
+		case operands[0] == "sync":
+			files = append(files, rd.requirementsFile(rd.cwd(), w)...)
+		case !rd.plainPackage(w):
+			rd.fail("what its words install may lie in the project")
 		}
 	}
 	return files
 }
 
-// requirementLines reads a file of requirements, and returns the files that it names.
-func (rd *reading) requirementLines(file, text string) (files []string) {
-	for line := range strings.Lines(strings.ReplaceAll(strings.ReplaceAll(text, "\r", ""), "\\\n", " ")) {
-		line, _, _ = strings.Cut(" "+line, " #")
-		switch line = strings.TrimSpace(line); {
-		case line == "":
-		case strings.Contains(line, "${"):
-			rd.failed(file, "names variables, which may be anything")
-		case line[0] != '-':
-			first := strings.Fields(line)[0]
-			if !plainRequirement().MatchString(line) || strings.Contains(line, "file:") || !strings.Contains(first, "://") && archives.Has(path.Ext(first)) {
-				rd.failed(file, "names what lies in the project, with code of its own")
+// readOptions reads the options among words: it returns the other words, and the files of requirements that options
+// name from a folder. Only those in known are understood, of all if that is nil.
+func (rd *reading) readOptions(dir string, words []string, known *wordset.Set) (operands, files []string) {
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		name, value, joined := strings.Cut(w, "=")
+		takes := fileOptions.Has(name) || indexOptions.Has(name) || valueOptions.Has(name)
+		switch {
+		case !strings.HasPrefix(w, "-"):
+			operands = append(operands, w)
+			continue
+		case known != nil && !known.Has(name) && (len(w) < 3 || !known.Has(w[:2])), joined && !strings.HasPrefix(w, "--"):
+			name = ""
+		case takes && !joined:
+			if i++; i == len(words) {
+				name = ""
+				break
 			}
-		case slices.ContainsFunc(strings.Fields(line), namesCode):
-			rd.failed(file, "names what lies in the project, with code of its own")
+			if value = words[i]; strings.HasPrefix(value, "-") {
+				name = "" // pip takes it for the value, uv for an option
+			}
+		case len(w) > 2 && (strings.HasPrefix(w, "-r") || strings.HasPrefix(w, "-c")):
+			name, value = w[:2], w[2:]
+		}
+		switch {
+		case fileOptions.Has(name):
+			files = append(files, rd.requirementsFile(dir, value)...)
+		case indexOptions.Has(name) && indexURL().MatchString(value), valueOptions.Has(name), !joined && switches.Has(name), shortSwitches().MatchString(name):
+		case indexOptions.Has(name):
+			rd.fail("its options name an index that may lie in the project")
+		case namesCode(w):
+			rd.fail("its options name what lies in the project, with code of its own")
 		default:
-			files = append(files, rd.requirementsIn(path.Dir(file), strings.Fields(line))...)
+			rd.fail("what its options name is not certain")
 		}
 	}
-	return files
+	return operands, files
 }
 
-// namesCode reports whether a word of a file of requirements may be an option that names a folder
-// with packages (--editable, --find-links).
+// requirementsFile returns the file of requirements that a word names from a folder.
+func (rd *reading) requirementsFile(dir, file string) []string {
+	if file == "" || file[0] == '-' || strings.Contains(file, ":") || strings.ContainsAny(file, "$\"'\\~") {
+		rd.fail("its requirements name others that are not certain to be files")
+		return nil
+	}
+	switch strings.ToLower(path.Ext(file)) {
+	case ".toml", ".py", ".cfg":
+		rd.fail("its requirements are those of a project, with code of its own") // uv installs what pyproject.toml and setup.py describe
+		return nil
+	}
+	if !path.IsAbs(file) {
+		file = dir + "/" + file
+	}
+	if !rd.isClean(file) {
+		rd.fail("its requirements name others above a folder that may be a link")
+	}
+	return []string{path.Clean(file)}
+}
+
+// isClean reports whether path.Clean does not change what an absolute path leads to: what ".." leaves is a folder.
+func (rd *reading) isClean(file string) bool {
+	at := "/"
+	for part := range strings.SplitSeq(file, "/") {
+		if part == ".." {
+			rd.note(at)
+			if mode, err := rd.fsys.Lstat(at); err != nil || !mode.IsDir() {
+				return false
+			}
+		}
+		at = path.Join(at, part)
+	}
+	return true
+}
+
+// namesCode reports whether a word may be an option that names a folder with packages (--editable, --find-links).
 func namesCode(w string) bool {
 	if long, ok := strings.CutPrefix(w, "--"); ok {
-		return strings.HasPrefix(long, "e") && !strings.HasPrefix(long, "extra-index-url") || strings.HasPrefix(long, "f")
+		return strings.HasPrefix(long, "e") && !strings.HasPrefix(long, "ex") || strings.HasPrefix(long, "f")
 	}
-	return strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "-r") && !strings.HasPrefix(w, "-c") && strings.ContainsAny(w, "ef")
+	return strings.HasPrefix(w, "-") && strings.ContainsAny(w, "ef")
 }
 
 // pipSettings returns the files that pip takes settings from, those of a virtual environment in the

@@ -103,7 +103,7 @@ func runnerOf(r *effects.Run) *runner {
 		return &composeFile
 	case r.Program == "mise" && (r.Args[0] == "run" || r.Args[0] == "r") && !strings.HasPrefix(r.Args[1], "-"):
 		return &miseFile
-	case strings.Trim(r.Program, ".0123456789") == "python" && r.Args[0] == "-m" && pythonModule().MatchString(r.Args[1]):
+	case unversioned(r.Program) == "python" && r.Args[0] == "-m" && pythonModule().MatchString(r.Args[1]):
 		return &runner{module: r.Args[1]}
 	}
 	return nil
