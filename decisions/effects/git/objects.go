@@ -63,7 +63,9 @@ func (r *Run) prints(i int, kind string) {
 	top := r.fromRoot(".")
 	r.printsFolder(i, top)
 	r.search(i, top)
-	if kind == "blob" || kind == "" { // what is not known may be one
+	// git show of a commit in a large pack is common, and its kind is not known. That it may print a
+	// file of the history is no more than git log -p does.
+	if kind == "blob" || kind == "" && r.Sub == "cat-file" {
 		r.Into.Unknown(i, "an object that may be any file of the history")
 	}
 }

@@ -172,7 +172,8 @@ func TestUnknownObjectsOracle(t *testing.T) {
 					if out := run(command + word); !strings.Contains(out, "CANARY") && name != "in a pack without index" {
 						t.Errorf("%s%s prints %.200s", command, word, out)
 					}
-					if b := onDisk(effectstest.Table(t), top, project, command+word); !notUnderstood(b) {
+					common := strings.HasPrefix(command, "git show") && strings.Contains(name, "pack") // as git log -p
+					if b := onDisk(effectstest.Table(t), top, project, command+word); !notUnderstood(b) && !common {
 						t.Errorf("%s%s asks nothing", command, word)
 					}
 				}
