@@ -263,13 +263,13 @@ func TestShadowCosts(t *testing.T) {
 	}
 }
 
-// slowRules take longer than evaluating an effect may.
+// slowRules take longer than evaluating an effect may, for commands with the word slow.
 var slowRules = map[string]string{"slow.rego": `package permd.user
 
 import rego.v2
 
 deny contains "slow" if {
-	input.effect.kind == "run"
+	"slow" in input.effect.args
 	some i in letters
 	some j in letters
 	some k in letters
@@ -285,7 +285,7 @@ func TestShadowBatchIsKept(t *testing.T) {
 	w.tries(t, decisions.User, slowRules)
 	const calls = 200
 	for n := range calls {
-		w.decide(t, n, fmt.Sprintf(`{"callId":"c","tool":{"name":"Bash"},"input":{"command":"git log -n %d"}}`, n))
+		w.decide(t, n, fmt.Sprintf(`{"callId":"c","tool":{"name":"Bash"},"input":{"command":"git log slow -n %d"}}`, n))
 	}
 	file, found := filepath.Join(w.dirs.Data, "shadow.json"), 0
 	eventually.Holds(t, "some is kept", func() bool {
@@ -309,8 +309,11 @@ func TestShadowBatchIsKept(t *testing.T) {
 func TestShadowIsEnded(t *testing.T) {
 	w := newBenchWorld(t, true)
 	w.tries(t, decisions.User, slowRules)
-	w.decide(t, 0, `{"callId":"c","tool":{"name":"Bash"},"input":{"command":"`+strings.Repeat("git log && git status && ", 20)+`git log -n 1"}}`)
-	time.Sleep(400 * time.Millisecond) // it has begun
+	for n, command := range []string{"git log", strings.Repeat("git log slow && git status slow && ", 20) + "git log -n 1"} {
+		w.decide(t, n, `{"callId":"c","tool":{"name":"Bash"},"input":{"command":"`+command+`"}}`)
+	}
+	// The other comes next.
+	eventually.Holds(t, "one is compared", func() bool { return w.shadow.Report().Compared == 1 }, func() string { return mustJSON(t, w.shadow.Report()) })
 	begun := time.Now()
 	w.shadow.Close()
 	if took := time.Since(begun); took > 1500*time.Millisecond {
