@@ -1,6 +1,7 @@
 package arguments
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -209,6 +210,19 @@ func TestKeeper(t *testing.T) {
 			t.Error("what is not kept is found")
 		}
 	})
+}
+
+// TestFlushEnds: waiting for a disk that hangs ends with the context, before and after the flush
+// has begun.
+func TestFlushEnds(t *testing.T) {
+	k := &Keeper{flushes: make(chan chan struct{}), done: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-k.flushes
+		cancel()
+	}()
+	k.Flush(ctx)
+	k.Flush(ctx)
 }
 
 // TestForgottenMeanwhile: a call that the file has is found also by a decision that was noted
