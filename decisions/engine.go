@@ -135,6 +135,19 @@ func (e *Engine) With(change func(*Config)) (*Engine, error) {
 	return NewEngine(c)
 }
 
+// Detach has decisions leave nothing behind: they are not logged, observed, counted, cached or
+// evaluated by shadow rules, and consume no approval. Neither do earlier calls have an effect on
+// them, nor whether somebody is there to ask.
+func (c *Config) Detach() {
+	c.Journal, c.Log, c.Shadow, c.Cache = discard{}, slog.New(slog.DiscardHandler), nil, nil
+	c.Observe, c.NotPlain, c.TakeApproval, c.Unattended, c.Underway, c.Recent = nil, nil, nil, nil, nil, nil
+}
+
+// discard is a journal that keeps nothing.
+type discard struct{}
+
+func (discard) Append(context.Context, ...*Record) error { return nil }
+
 // World returns what effects of calls are derived with, for callers that need more
 // of them than a decision shows.
 func (e *Engine) World(snap Snapshot) tools.World {

@@ -87,7 +87,11 @@ func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) 
 		// The folder disappeared while its rules were in use. Nobody removes
 		// rules that way on purpose, and a deny must not vanish by accident.
 		var ps diag.List
-		ps.FileErrorf(prev.dirs[0], "leave an empty folder to have no rules", "the folder is gone; its rules stay in use")
+		stay := "stay in use"
+		if prev.shadow {
+			stay = "are still evaluated as shadow rules"
+		}
+		ps.FileErrorf(prev.dirs[0], "leave an empty folder to have no rules", "the folder is gone; its rules %s", stay)
 		next.lastDigest = ""
 		return next.degrade(ps, s.opts.now())
 	}
@@ -116,7 +120,9 @@ func (s *Store) build(ctx context.Context, next *layerState, files []source.File
 		return next.succeed(s.opts.now())
 	}
 	next.lastDigest = digest
-	if !next.shadow { // nobody waits for shadow rules, which are small
+	// Rules in use must not wait for shadow rules, whose size is bounded (weight.Tried), so these
+	// are compiled beside them, and without OnWork, whose calls must not overlap.
+	if !next.shadow {
 		s.compiling.Lock() // one at a time: it takes much memory
 		defer s.compiling.Unlock()
 		if s.opts.OnWork != nil {

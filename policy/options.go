@@ -73,9 +73,9 @@ type Options struct {
 	// OnShadow is called after the rules to try, or their condition, have changed. It must
 	// not call back into the store. May be nil.
 	OnShadow func()
-	// OnWork is called before a layer is compiled and tested, and the function
-	// it returns afterwards: no other work takes as much time and memory. May
-	// be nil.
+	// OnWork is called before a layer is compiled and tested, unless it has shadow
+	// rules, and the function it returns afterwards: no other work takes as much
+	// time and memory. Its calls do not overlap. May be nil.
 	OnWork func() (done func())
 	// readDir reads a folder of rules; source.Read if nil.
 	readDir func(dir string, rules source.Access) (*source.Tree, error)

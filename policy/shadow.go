@@ -138,7 +138,11 @@ func (s *Store) Shadow(of decisions.Snapshot) (snap decisions.Snapshot, current 
 // Trying reports whether there are rules to try.
 func (s *Store) Trying() bool { return s.state.Load().shadows != nil }
 
-// ShadowStatus returns the condition of the rules to try, nil if none are named.
+// ShadowDir returns the folder of shadow rules that the settings name, "" for none.
+func (s *Store) ShadowDir() string { return s.state.Load().switches.Shadow.Dir }
+
+// ShadowStatus returns the condition of the rules to try, nil if there are none or they have not
+// been read.
 func (s *Store) ShadowStatus() *LayerStatus { return s.state.Load().shadowStatus() }
 
 func (st *state) shadowStatus() *LayerStatus {

@@ -106,7 +106,9 @@ func shadowGone(t *testing.T) {
 	if err := os.RemoveAll(filepath.Dir(file)); err != nil {
 		t.Fatal(err)
 	}
-	d.waitShadow(t, "it says so", func(r *shadow.Report) bool { return strings.Contains(r.Problem, "the folder is gone") })
+	d.waitShadow(t, "it says so", func(r *shadow.Report) bool {
+		return strings.Contains(r.Problem, "the folder is gone; its rules are still evaluated")
+	})
 	wantAllowed(t, w)
 	d.waitShadow(t, "its rules are tried", func(r *shadow.Report) bool { return r.Different == 2 })
 	if err := d.stop(t); err != nil {

@@ -92,7 +92,7 @@ func argumentsNotDeleted(t *testing.T) {
 	if s := d.status(t); !s.Degraded || s.Arguments.Failing == "" {
 		t.Errorf("the status: %+v", s.Arguments)
 	}
-	if out := d.permd(t, "status"); !strings.Contains(out, "those that there are cannot be deleted: ") {
+	if out := d.permd(t, "status"); !strings.Contains(out, "arguments kept earlier cannot be deleted: ") {
 		t.Errorf("the status:\n%s", out)
 	}
 	if err := d.stop(t); err != nil {

@@ -97,7 +97,7 @@ func (a *app) renderStatus(s *daemon.Status) {
 		fmt.Fprintln(out, "           no arguments of past calls are kept (no_arguments)")
 	}
 	if s.Arguments.Failing != "" {
-		fmt.Fprintf(out, "           and those that there are cannot be deleted: %s\n", s.Arguments.Failing)
+		fmt.Fprintf(out, "           arguments kept earlier cannot be deleted: %s\n", s.Arguments.Failing)
 	}
 	if s.Journal.Damaged != "" {
 		fmt.Fprintf(out, "           an earlier one was damaged and is kept at %s\n", s.Journal.Damaged)

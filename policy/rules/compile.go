@@ -63,6 +63,9 @@ type Layer struct {
 	// there are any the layer is not evaluated, so that they do not become more.
 	// It is nil for a layer without rules.
 	stuck *atomic.Int64
+	// apart is stuck of what Apart returns, and inUse that of the layer which it was called on,
+	// nil otherwise.
+	apart, inUse *atomic.Int64
 	// mayHang is set for rules in Rego that permd does not ship: what lists become, and
 	// the base layer, have no step that takes long.
 	mayHang bool
@@ -94,13 +97,15 @@ type Layer struct {
 }
 
 // endless reports whether an evaluation of the layer could not be ended, and has not ended.
-func (l *Layer) endless() bool { return l.stuck != nil && l.stuck.Load() > 0 }
+func (l *Layer) endless() bool {
+	return l.stuck != nil && l.stuck.Load() > 0 || l.inUse != nil && l.inUse.Load() > 0
+}
 
-// Apart returns the layer with evaluations of its own, so that one of them that does not end
-// concerns no others.
+// Apart returns the layer for evaluations beside those of the layer itself: one of them that does
+// not end turns off all layers that Apart returns for l, and not l. They are off while l is.
 func (l *Layer) Apart() *Layer {
 	c := *l
-	c.stuck = new(atomic.Int64)
+	c.stuck, c.inUse = l.apart, l.stuck
 	return &c
 }
 
@@ -129,7 +134,7 @@ func Compile(u Unit, schema *input.Schema) (c *Layer, ps diag.List) {
 
 func compileUnsafe(u Unit, schema *input.Schema) (*Layer, diag.List) {
 	var ps diag.List
-	out := &Layer{Name: u.Layer, mayHang: u.mayHang(), stuck: new(atomic.Int64)}
+	out := &Layer{Name: u.Layer, mayHang: u.mayHang(), stuck: new(atomic.Int64), apart: new(atomic.Int64)}
 	u.Programs(out, &ps)
 	u.profiles(out, &ps)
 	mods := parse(u, &ps)

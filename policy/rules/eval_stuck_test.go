@@ -195,6 +195,47 @@ deny contains "x" if {
 	}
 }
 
+// TestEvaluationApart: evaluations apart from those of a layer in use leave no more than one
+// behind, whichever snapshot they are for, and none where the layer itself has. They never turn
+// off the layer.
+func TestEvaluationApart(t *testing.T) {
+	t.Parallel()
+	const text = "does not end apart"
+	ended := make(chan struct{})
+	stalls.Store(text, ended)
+	t.Cleanup(func() { stalls.Delete(text) })
+	const rule = `deny contains "x" if {
+	some arg in input.effect.args
+	regex.match("^never$", arg)
+}`
+	evaluate := func(l *Layer) error {
+		_, err := snapshotOf(l).Evaluate(t.Context(), inputOf(run("ls", text)))
+		return err
+	}
+	l := mustCompile(t, decisions.User, rule)
+	for range 3 {
+		if err := evaluate(l.Apart()); !errors.Is(err, errEndless) {
+			t.Errorf("the error is %v", err)
+		}
+	}
+	if n := l.apart.Load(); n != 1 || l.Err() != nil {
+		t.Errorf("%d evaluations are stuck, and the layer's failure is %v", n, l.Err())
+	}
+	used := mustCompile(t, decisions.User, rule)
+	for _, l := range []*Layer{used, used.Apart()} {
+		if err := evaluate(l); !errors.Is(err, errEndless) {
+			t.Errorf("the error is %v", err)
+		}
+	}
+	if used.stuck.Load() != 1 || used.apart.Load() != 0 {
+		t.Errorf("%d and %d evaluations are stuck", used.stuck.Load(), used.apart.Load())
+	}
+	close(ended)
+	eventually.Holds(t, "they end after all", func() bool {
+		return l.Apart().Err() == nil && used.Apart().Err() == nil
+	})
+}
+
 // TestEvaluationMemory: rules that build more and more are ended before they have taken
 // much memory, and ask; others are not.
 func TestEvaluationMemory(t *testing.T) {

@@ -5,6 +5,7 @@ package arguments
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -174,13 +175,18 @@ func (k *Keeper) written(c *effects.Call) *content {
 	return k.latest[c].of
 }
 
-// Flush waits until what was noted is written, or could not be. After Close it does nothing.
-func (k *Keeper) Flush() {
+// Flush waits until what was noted is written, or could not be, or ctx has ended. After Close
+// it does nothing.
+func (k *Keeper) Flush(ctx context.Context) {
 	done := make(chan struct{})
 	select {
 	case k.flushes <- done:
-		<-done
+		select {
+		case <-done:
+		case <-ctx.Done():
+		}
 	case <-k.done:
+	case <-ctx.Done():
 	}
 }
 

@@ -98,7 +98,7 @@ func TestKeepsNoMessage(t *testing.T) {
 		if held.Value() != nil {
 			t.Errorf("%s: what waits has the message", name)
 		}
-		k.Flush()
+		k.Flush(t.Context())
 		runtime.GC()
 		if held.Value() != nil {
 			t.Errorf("%s: what is written has the message", name)
@@ -149,13 +149,13 @@ func TestKeepsNoUser(t *testing.T) {
 		e.Decide(t.Context(), r)
 	}
 	decide()
-	k.Flush()
+	k.Flush(t.Context())
 	now = now.Add(11 * time.Hour) // another file
 	decide()
 	k.mu.Lock()
 	again := len(k.queue) == 1 && k.queue[0].call == nil && k.queue[0].from != nil
 	k.mu.Unlock()
-	k.Flush()
+	k.Flush(t.Context())
 	files, _ := filepath.Glob(filepath.Join(k.o.Dir, "*"+suffix))
 	if !again || len(files) != 2 {
 		t.Fatalf("control: %t, %d files", again, len(files))

@@ -1,6 +1,7 @@
 package arguments
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -135,7 +136,7 @@ func TestOverhead(t *testing.T) {
 	}
 	e.Decide(t.Context(), request("ls"))
 	k.Note(last)
-	k.Flush()
+	k.Flush(t.Context())
 	if k.written(last.Call()) == nil {
 		t.Fatal("it is not known")
 	}
@@ -144,7 +145,7 @@ func TestOverhead(t *testing.T) {
 		t.Errorf("a known call costs %v allocations", n)
 	}
 	e.Decide(t.Context(), request("wc x"))
-	k.Flush()
+	k.Flush(t.Context())
 	k.queue = slices.Grow(k.queue, maxQueued)
 	if n := note(); n > 5 {
 		t.Errorf("a new call costs %v allocations", n)
@@ -163,19 +164,19 @@ func TestKeeper(t *testing.T) {
 		k.put("b", `{"command":"ls"}`, new(effects.Call))
 		k.put("c", `{"command":"export API_KEY=canaryofthekeeper7"}`, new(effects.Call))
 		k.put("d", `{"command":"`+strings.Repeat("x", maxCall)+`"}`, new(effects.Call))
-		k.Flush()
+		k.Flush(t.Context())
 		if k.written(same) == nil {
 			t.Error("a call that was written is not known")
 		}
 		k.mu.Lock()
 		k.queue = append(k.queue, entry{id: "e", at: time.Now(), from: same, of: shell}, entry{id: "f", at: time.Now()})
 		k.mu.Unlock()
-		k.Flush()
+		k.Flush(t.Context())
 		time.Sleep(11 * time.Hour) // another file
 		k.mu.Lock()
 		k.queue = append(k.queue, entry{id: "g", at: time.Now(), of: shell, from: &effects.Call{Input: strictjson.Value(`{"command":"ls"}`)}})
 		k.mu.Unlock()
-		k.Flush()
+		k.Flush(t.Context())
 		kept, err := Read(dir)
 		if err != nil || kept.Damaged != 0 || len(kept.of) != 7 {
 			t.Fatalf("%+v, %v", kept, err)
@@ -204,11 +205,24 @@ func TestKeeper(t *testing.T) {
 			t.Errorf("there are %d files after %s", len(files), o.MaxAge)
 		}
 		k.Close()
-		k.Flush() // returns
+		k.Flush(t.Context()) // returns
 		if c, _ := (&Kept{}).Of("a"); c != nil {
 			t.Error("what is not kept is found")
 		}
 	})
+}
+
+// TestFlushEnds: waiting for a disk that hangs ends with the context, before and after the flush
+// has begun.
+func TestFlushEnds(t *testing.T) {
+	k := &Keeper{flushes: make(chan chan struct{}), done: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-k.flushes
+		cancel()
+	}()
+	k.Flush(ctx)
+	k.Flush(ctx)
 }
 
 // TestForgottenMeanwhile: a call that the file has is found also by a decision that was noted
@@ -223,14 +237,14 @@ func TestForgottenMeanwhile(t *testing.T) {
 		Protocol: "permd", Tool: effects.Tool{Name: "Bash"}, Input: strictjson.Value(`{"command":"ls"}`), Agent: effects.Party{Name: "claude-agent-acp"}, Cwd: "/p",
 	}})
 	k.put("first", `{"command":"ls"}`, last.Call())
-	k.Flush()
+	k.Flush(t.Context())
 	k.mu.Lock()
 	for i := range maxLatest { // what waits when the decision is noted
 		k.queue = append(k.queue, entry{id: fmt.Sprint(i), from: new(effects.Call), of: shell, call: &effects.Call{Input: strictjson.Value(fmt.Sprintf(`{"command":"ls %d"}`, i))}})
 	}
 	k.mu.Unlock()
 	k.Note(last)
-	k.Flush()
+	k.Flush(t.Context())
 	kept, err := Read(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -272,7 +286,7 @@ func TestMovedAway(t *testing.T) {
 	}
 	for range 2 { // without a folder, and with another one
 		k.put("a", `{"command":"ls"}`, new(effects.Call))
-		k.Flush()
+		k.Flush(t.Context())
 		if err := k.SaveRevision(&Revision{Digest: "d"}, time.Now(), 0); err == nil {
 			t.Error("rules are kept")
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -28,11 +27,6 @@ import (
 
 // boundTool is what shell text is decided as, as permd try does.
 const boundAgent, boundTool = "claude-agent-acp", "Bash"
-
-// discard is a journal of decisions that nobody gets.
-type discard struct{}
-
-func (discard) Append(context.Context, ...*decisions.Record) error { return nil }
 
 // addBound stores the choices for a line about such a run. The error says why it cannot.
 func (m choices) addBound(ctx context.Context, uid uint32, n admin.NewChoice, limit time.Duration) ([]remember.Choice, error) {
@@ -112,8 +106,8 @@ func (m choices) boundAnswer(ctx context.Context, uid uint32, n admin.NewChoice,
 // decideAlone decides a command as an agent's in a folder, and records nothing.
 func (m choices) decideAlone(ctx context.Context, uid uint32, command, dir string) (*decisions.Decision, error) {
 	alone, err := m.d.engine.Decisions.With(func(c *decisions.Config) {
-		c.Journal, c.Log = discard{}, slog.New(slog.DiscardHandler)
-		c.Cache, c.Observe, c.NotPlain, c.TakeApproval, c.Unattended, c.Pause, c.Underway, c.Recent, c.Shadow = nil, nil, nil, nil, nil, nil, nil, nil, nil
+		c.Detach()
+		c.Pause = nil
 	})
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -145,10 +144,8 @@ func (c *canary) decide(ctx context.Context) error {
 	}
 	d := c.daemon
 	probe, err := d.engine.Decisions.With(func(e *decisions.Config) {
-		e.Journal = canaryJournal{c}
-		e.Cache, e.Observe, e.NotPlain, e.TakeApproval, e.Unattended, e.Recent, e.Shadow = nil, nil, nil, nil, nil, nil, nil
-		e.Underway, e.Deadline = &c.place, canaryDeadline
-		e.Log = slog.New(slog.DiscardHandler)
+		e.Detach()
+		e.Journal, e.Underway, e.Deadline = canaryJournal{c}, &c.place, canaryDeadline
 	})
 	if err != nil {
 		return err

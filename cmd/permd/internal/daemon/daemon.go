@@ -67,7 +67,7 @@ type daemon struct {
 	watchdog canary            // for the service manager
 	files    socketFiles       // of the sockets
 	changes  native.Changes
-	preview  preview.Counter
+	preview  *preview.Counter
 	health   canary // for HTTP, whose requests have slots of their own
 }
 
@@ -158,7 +158,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	if err != nil {
 		return nil, errors.Join(err, d.close())
 	}
-	d.preview.Log, d.preview.Engine, d.preview.Arguments = d.journal.Reader, d.engine, arguments.Dir(dirs.Data)
+	d.preview = preview.New(d.journal.Reader, d.engine, arguments.Dir(dirs.Data))
 	return d, nil
 }
 

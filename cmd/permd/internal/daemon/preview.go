@@ -62,7 +62,9 @@ func (m choices) Preview(ctx context.Context, uid *uint32, of uint32, p admin.Pr
 		}
 	}
 	if err := m.count(ctx, list, trials); err != nil {
-		m.d.log.Warn("what choices would have matched cannot be counted", "error", err)
+		if ctx.Err() == nil { // else nobody waits any more
+			m.d.log.Warn("what choices would have matched cannot be counted", "error", err)
+		}
 		return nil, err
 	}
 	return list, nil

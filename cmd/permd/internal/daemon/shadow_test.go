@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -259,5 +260,66 @@ func TestShadowCosts(t *testing.T) {
 	}
 	if n := w.shadow.Totals(); n.Same+n.Different+n.NotCompared == 0 {
 		t.Error("no call was compared")
+	}
+}
+
+// slowRules take longer than evaluating an effect may, for commands with the word slow.
+var slowRules = map[string]string{"slow.rego": `package permd.user
+
+import rego.v2
+
+deny contains "slow" if {
+	"slow" in input.effect.args
+	some i in letters
+	some j in letters
+	some k in letters
+	concat("", [i, j, k]) == "y"
+}
+letters := split("` + strings.Repeat("x", 300) + `", "")
+`}
+
+// TestShadowBatchIsKept: what is found about the first of many calls is on the disk before the
+// last is compared.
+func TestShadowBatchIsKept(t *testing.T) {
+	w := newBenchWorld(t, true)
+	w.tries(t, decisions.User, slowRules)
+	const calls = 200
+	for n := range calls {
+		w.decide(t, n, fmt.Sprintf(`{"callId":"c","tool":{"name":"Bash"},"input":{"command":"git log slow -n %d"}}`, n))
+	}
+	file, found := filepath.Join(w.dirs.Data, "shadow.json"), 0
+	eventually.Holds(t, "some is kept", func() bool {
+		text, err := os.ReadFile(file)
+		var r shadow.Report
+		if err != nil || json.Unmarshal(text, &r) != nil {
+			return false
+		}
+		found = r.Compared
+		for _, m := range r.NotCompared {
+			found += m.Count
+		}
+		return found > 0
+	}, func() string { return mustJSON(t, w.shadow.Report()) })
+	if found == calls {
+		t.Error("it is kept when all calls have been compared")
+	}
+}
+
+// TestShadowIsEnded: a comparison ends with the daemon.
+func TestShadowIsEnded(t *testing.T) {
+	w := newBenchWorld(t, true)
+	w.tries(t, decisions.User, slowRules)
+	for n, command := range []string{"git log", strings.Repeat("git log slow && git status slow && ", 20) + "git log -n 1"} {
+		w.decide(t, n, `{"callId":"c","tool":{"name":"Bash"},"input":{"command":"`+command+`"}}`)
+	}
+	// The other comes next.
+	eventually.Holds(t, "one is compared", func() bool { return w.shadow.Report().Compared == 1 }, func() string { return mustJSON(t, w.shadow.Report()) })
+	begun := time.Now()
+	w.shadow.Close()
+	if took := time.Since(begun); took > 1500*time.Millisecond {
+		t.Errorf("it ended after %v", took)
+	}
+	if got := w.shadow.Report().NotCompared; len(got) != 1 || got[0] != (shadow.Missed{Why: "the daemon stopped before", Count: 1}) {
+		t.Errorf("not compared: %+v", got)
 	}
 }

@@ -7,10 +7,9 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// Rule names the rule by which a decision is another one than then, or what does that
-// where no rule is named. Both have the same effects.
+// Rule returns the rule that makes now differ from then, as ID at PLACE, or the reason if no rule
+// does. Both decisions must have the same effects.
 func Rule(now, then *decisions.Decision) string {
-	words := now.Reason
 	for pass := range 3 { // what became so, a rule of it, anything that decides
 		for i := range now.Effects {
 			e := &now.Effects[i]
@@ -24,5 +23,5 @@ func Rule(now, then *decisions.Decision) string {
 			}
 		}
 	}
-	return words
+	return now.Reason
 }

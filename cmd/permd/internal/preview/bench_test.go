@@ -75,10 +75,10 @@ func BenchmarkPreview(b *testing.B) {
 			Agent: effects.Party{Name: "claude-agent-acp"}, Cwd: project, User: e.Users.Lookup(uid),
 		}})
 		if i%256 == 0 {
-			keeper.Flush()
+			keeper.Flush(b.Context())
 		}
 	}
-	keeper.Flush()
+	keeper.Flush(b.Context())
 	memory, err := remember.Open(remember.Options{Path: filepath.Join(dirs.Data, "remember.db")})
 	if err != nil {
 		b.Fatal(err)
@@ -96,7 +96,8 @@ func BenchmarkPreview(b *testing.B) {
 		}
 		trials = append(trials, t)
 	}
-	c := &preview.Counter{Log: j.Reader, Engine: e, Arguments: arguments.Dir(dirs.Data), Flush: keeper.Flush}
+	c := preview.New(j.Reader, e, arguments.Dir(dirs.Data))
+	c.Flush = keeper.Flush
 	looked := 0
 	for b.Loop() {
 		counts, err := c.Count(b.Context(), trials...)

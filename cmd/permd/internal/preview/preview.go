@@ -6,10 +6,8 @@ package preview
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"path"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,6 +35,9 @@ const (
 	within        = 250 * time.Millisecond
 	leastRequests = 100
 	longest       = time.Second
+	// flushWithin is how long a count waits for arguments to be written before it goes on with
+	// those that are.
+	flushWithin = time.Second
 	// maxTrees bounds the worktrees of a project.
 	maxTrees = 64
 )
@@ -54,27 +55,41 @@ type Counts struct {
 
 // Counter counts, one request at a time.
 type Counter struct {
-	Log       *journal.Reader
-	Engine    *engine.Engine
-	Arguments string // the folder
-	// Flush, if not nil, waits until the arguments of earlier decisions are in the folder.
-	Flush func()
+	// Flush, if not nil, waits until the arguments of earlier decisions are in the folder, or
+	// the context has ended.
+	Flush func(context.Context)
 
-	mu  sync.Mutex
-	end time.Time // of the count
+	log       *journal.Reader
+	engine    *engine.Engine
+	arguments string // the folder
+
+	counting chan struct{} // has an element during a count
+	end      time.Time     // of the count
 }
 
-// Count counts for each of the trials.
+// New returns a Counter of the requests in a log, whose arguments are kept in a folder.
+func New(log *journal.Reader, e *engine.Engine, folder string) *Counter {
+	return &Counter{log: log, engine: e, arguments: folder, counting: make(chan struct{}, 1)}
+}
+
+// Count counts for each of the trials. It counts one at a time, and an error is that of the
+// context if that ends before its turn.
 func (c *Counter) Count(ctx context.Context, trials ...*remember.Trial) ([]Counts, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.end = time.Now().Add(within)
-	if c.Flush != nil {
-		c.Flush()
+	select {
+	case c.counting <- struct{}{}:
+		defer func() { <-c.counting }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
+	if c.Flush != nil {
+		limited, cancel := context.WithTimeout(ctx, flushWithin)
+		c.Flush(limited)
+		cancel()
+	}
+	c.end = time.Now().Add(within)
 	counts := make([]Counts, len(trials))
-	var todo []*looked
-	at := map[int64]*looked{}
+	var todo []*request
+	at := map[int64]*request{}
 	lists := map[key][]*decisions.Record{}
 	for i, t := range trials {
 		of := keyOf(t)
@@ -89,23 +104,25 @@ func (c *Counter) Count(ctx context.Context, trials ...*remember.Trial) ([]Count
 		for _, rec := range list {
 			l := at[rec.Seq]
 			if l == nil {
-				l = &looked{rec: rec}
+				l = &request{rec: rec}
 				at[rec.Seq], todo = l, append(todo, l)
 			}
-			l.by = append(l.by, i)
+			l.of = append(l.of, i)
 		}
 	}
-	slices.SortFunc(todo, func(a, b *looked) int { return cmp.Compare(b.rec.Seq, a.rec.Seq) })
+	slices.SortFunc(todo, func(a, b *request) int { return cmp.Compare(b.rec.Seq, a.rec.Seq) })
 	wanted := map[string]bool{}
 	for _, l := range todo {
-		if l.by = slices.DeleteFunc(l.by, func(i int) bool {
-			l.without = append(l.without, i)
-			return !mayMatch(trials[i], l.rec)
-		}); len(l.by) > 0 {
+		for _, i := range l.of {
+			if mayMatch(trials[i], l.rec) {
+				l.by = append(l.by, i)
+			}
+		}
+		if len(l.by) > 0 {
 			wanted[l.rec.Decision.ID] = true
 		}
 	}
-	calls, err := arguments.ReadCalls(c.Arguments, wanted)
+	calls, err := arguments.ReadCalls(c.arguments, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -118,10 +135,10 @@ func (c *Counter) Count(ctx context.Context, trials ...*remember.Trial) ([]Count
 			return nil, err
 		}
 		late := time.Since(c.end)
-		if len(l.by) > 0 && (late > 0 && n >= leastRequests || late > longest-within) {
+		if len(l.by) > 0 && (late > 0 && n >= leastRequests || late > longest-within && n > 0) {
 			break
 		}
-		for _, i := range l.without {
+		for _, i := range l.of {
 			counts[i].Requests++
 		}
 		if len(l.by) == 0 {
@@ -143,11 +160,11 @@ func (c *Counter) Count(ctx context.Context, trials ...*remember.Trial) ([]Count
 	return counts, nil
 }
 
-// looked is a request that is looked at for some trials, by their indexes: for without, and of
-// these by those in by, which may match it.
-type looked struct {
-	rec         *decisions.Record
-	without, by []int
+// request is a request that is looked at.
+type request struct {
+	rec *decisions.Record
+	of  []int // the indexes of the trials in whose scope it is
+	by  []int // of these, the trials that may match it
 }
 
 // denied reports whether the call of a record was denied.
@@ -191,7 +208,7 @@ func (c *Counter) latest(ctx context.Context, k key) ([]*decisions.Record, error
 		in = func(rec *decisions.Record) bool {
 			at, known := keys[rec.Project]
 			if !known {
-				at = paths.ProjectKey(c.Engine.FS, rec.Project)
+				at = paths.ProjectKey(c.engine.FS, rec.Project)
 				keys[rec.Project] = at
 			}
 			return at == k.scope.Key
@@ -218,11 +235,11 @@ func (c *Counter) latest(ctx context.Context, k key) ([]*decisions.Record, error
 }
 
 // newest returns the newest requests of a filter that are in a scope, the newest first, and the
-// number from which on these are all.
+// number from which on these are all. However late it is, one page is read.
 func (c *Counter) newest(ctx context.Context, f decisions.RecordFilter, in func(*decisions.Record) bool) (list []*decisions.Record, from int64, err error) {
 	f.Limit = onePage
-	for read := 0; read < maxRead && len(list) < maxRequests && time.Now().Before(c.end); {
-		page, err := c.Log.Page(ctx, f)
+	for read := 0; read == 0 || read < maxRead && len(list) < maxRequests && time.Now().Before(c.end); {
+		page, err := c.log.Page(ctx, f)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -243,12 +260,12 @@ func (c *Counter) newest(ctx context.Context, f decisions.RecordFilter, in func(
 func (c *Counter) trees(root string) []string {
 	roots := []string{root}
 	admin := path.Join(root, ".git", "worktrees")
-	names, err := c.Engine.FS.Names(admin, maxTrees)
+	names, err := c.engine.FS.Names(admin, maxTrees)
 	if err != nil {
 		return roots // it has none
 	}
 	for _, name := range names {
-		if back, ok := paths.GitLine(c.Engine.FS, path.Join(admin, name.Name(), "gitdir"), ""); ok {
+		if back, ok := paths.GitLine(c.engine.FS, path.Join(admin, name.Name(), "gitdir"), ""); ok {
 			roots = append(roots, path.Dir(lexpath.Abs(path.Join(admin, name.Name()), back)))
 		}
 	}
@@ -268,12 +285,11 @@ func (c *Counter) decider() (*decider, error) {
 	d := &decider{c: c}
 	now := time.Now()
 	var err error
-	d.engine, err = c.Engine.Decisions.With(func(o *decisions.Config) {
-		o.Policy, o.Memory, o.Proposer, o.Journal = noRules{o.Policy}, d, nil, discard{}
+	d.engine, err = c.engine.Decisions.With(func(o *decisions.Config) {
+		o.Detach()
+		o.Policy, o.Memory, o.Proposer, o.Pause = noRules{o.Policy}, d, nil, nil
 		o.Cache = new(decisions.Cache) // agents make the same calls again
 		o.Digest = nil                 // no content is read for an answer that nobody gives
-		o.Observe, o.NotPlain, o.TakeApproval, o.Unattended, o.Pause, o.Underway, o.Recent = nil, nil, nil, nil, nil, nil, nil
-		o.Log = slog.New(slog.DiscardHandler)
 		o.Now = func() time.Time { return now }
 		o.NewID = func() string { return uuid.Nil.String() }
 	})
@@ -291,7 +307,7 @@ func (d *decider) matched(ctx context.Context, rec *decisions.Record, call *argu
 	req := &decisions.Request{
 		Call: call.Call, Peer: decisions.Peer{UID: rec.Peer.UID, GID: rec.Peer.GID}, Session: rec.Session, Recent: 1, Unrecorded: true,
 	}
-	req.Call.User = d.c.Engine.Users.Lookup(rec.Peer.UID)
+	req.Call.User = d.c.engine.Users.Lookup(rec.Peer.UID)
 	now := d.engine.Decide(ctx, req)[0]
 	if now.By == decisions.ByFailure || !replay.SameEffects(rec.Decision.Effects, now.Effects) {
 		return none, false
@@ -329,7 +345,3 @@ type silent struct{ decisions.Snapshot }
 func (silent) Evaluate(context.Context, *decisions.Input) (decisions.Findings, error) {
 	return decisions.Findings{}, nil
 }
-
-type discard struct{}
-
-func (discard) Append(context.Context, ...*decisions.Record) error { return nil }

@@ -76,7 +76,7 @@ func world(tb testing.TB, n int) (dirs xdg.Dirs) {
 			}}
 			e.Decisions.Decide(tb.Context(), req)
 		}
-		keeper.Flush()
+		keeper.Flush(tb.Context())
 	}
 	keeper.Close()
 	if err := j.Close(); err != nil {

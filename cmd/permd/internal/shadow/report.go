@@ -25,13 +25,15 @@ import (
 // Bounds of what is kept.
 const (
 	maxGroups   = 128
-	maxExamples = 3   // of a group, the latest
+	maxExamples = 3   // of a group: the first and the latest two
 	maxReasons  = 16  // why calls were not compared
 	maxText     = 300 // characters of a rule or reason
 	maxFile     = 1 << 20
 
 	saveEvery  = 5 * time.Second
 	retryAfter = time.Minute
+	// forgetEvery is how often what is too old is dropped where nothing else changes the report.
+	forgetEvery = time.Hour
 
 	version = 1
 )
@@ -105,6 +107,7 @@ func (c *Comparer) Report() *Report {
 	c.reporting.Lock()
 	defer c.reporting.Unlock()
 	c.follow(st)
+	c.forget()
 	r := c.report
 	r.NotCompared = slices.Clone(r.NotCompared)
 	r.Groups = make([]*Group, len(c.report.Groups))
@@ -160,10 +163,9 @@ func (c *Comparer) look() {
 	if st != nil {
 		c.follow(st)
 		problem = st.Error
-	} else if !c.report.Since.IsZero() && c.report.Folder != "" && c.seen {
+	} else if c.report.Folder != "" && c.o.Rules.ShadowDir() == "" { // else they are read later
 		c.report, c.unsaved = Report{}, true
 	}
-	c.seen = c.seen || st != nil
 	if problem != "" && problem != c.problem {
 		c.o.Log.Warn("rules to try cannot be used", "why", problem)
 	}
@@ -227,7 +229,7 @@ func (c *Comparer) add(d *decisions.Decided, now *decisions.Decision) {
 	}
 	g.Count++
 	g.Last = d.Time
-	if len(g.Examples) == maxExamples {
+	for len(g.Examples) >= maxExamples {
 		g.Examples = slices.Delete(g.Examples, 1, 2) // the first stays
 	}
 	g.Examples = append(g.Examples, Example{
@@ -241,6 +243,7 @@ func (c *Comparer) load() {
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			c.o.Log.Warn("the report on shadow rules cannot be read, and starts empty", "error", err)
+			c.unsaved = true
 		}
 		return
 	}
@@ -281,16 +284,33 @@ func parse(data []byte) (*Report, error) {
 	return r, nil
 }
 
-// forget drops what is too old.
+// forgetOld drops what is too old, and has that written.
+func (c *Comparer) forgetOld() {
+	c.reporting.Lock()
+	defer c.reporting.Unlock()
+	c.forget()
+}
+
+// forget drops what is too old. It is called with reporting held.
 func (c *Comparer) forget() {
 	if c.o.MaxAge <= 0 {
 		return
 	}
 	oldest := c.o.Now().Add(-c.o.MaxAge)
-	c.report.Groups = slices.DeleteFunc(c.report.Groups, func(g *Group) bool {
+	groups := c.report.Groups[:0]
+	for _, g := range c.report.Groups {
+		n := len(g.Examples)
 		g.Examples = slices.DeleteFunc(g.Examples, func(e Example) bool { return e.Time.Before(oldest) })
-		return g.Last.Before(oldest)
-	})
+		c.unsaved = c.unsaved || len(g.Examples) != n
+		if g.Last.Before(oldest) {
+			c.report.Ungrouped += g.Count
+			c.unsaved = true
+			continue
+		}
+		groups = append(groups, g)
+	}
+	clear(c.report.Groups[len(groups):])
+	c.report.Groups = groups
 }
 
 // nextSave returns what ends when the report is to be written, nil if it has not changed.

@@ -36,6 +36,7 @@ const (
 type Rules interface {
 	Trying() bool
 	Shadow(of decisions.Snapshot) (snap decisions.Snapshot, current bool)
+	ShadowDir() string
 	ShadowStatus() *policy.LayerStatus
 }
 
@@ -55,7 +56,7 @@ type Comparer struct {
 	in      fs.FileInfo // the data folder at the start, nil if there was none
 	started atomic.Bool
 	wake    chan struct{}
-	quit    chan struct{}
+	cancel  context.CancelFunc // of run
 	done    chan struct{}
 
 	mu     sync.Mutex
@@ -70,12 +71,13 @@ type Comparer struct {
 	unsaved   bool   // the report has changed since it was written
 	failing   bool   // it cannot be written
 	problem   string // of the rules to try, that was logged last
-	seen      bool   // rules to try were named since the start
+
+	due <-chan time.Time // when the report is to be written, nil if it has not changed; for run
 }
 
 // New returns a Comparer, which compares nothing before it is started.
 func New(o Options) *Comparer {
-	return &Comparer{o: o, wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+	return &Comparer{o: o, wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 // Start begins to compare, with an engine that has the memory and the fences.
@@ -83,16 +85,18 @@ func (c *Comparer) Start(engine *decisions.Engine) {
 	c.engine = engine
 	c.in, _ = os.Stat(filepath.Dir(c.o.File)) // else nothing is kept
 	c.load()
+	ctx, cancel := context.WithCancel(context.Background())
+	c.cancel = cancel
 	c.started.Store(true)
-	go c.run()
+	go c.run(ctx)
 }
 
-// Close writes what was found and ends. What waits is not compared.
+// Close writes what was found and ends. What waits or is being compared is not compared.
 func (c *Comparer) Close() {
 	if !c.started.Load() {
 		return
 	}
-	close(c.quit)
+	c.cancel()
 	<-c.done
 }
 
@@ -124,43 +128,68 @@ func (c *Comparer) Note(d decisions.Decided) {
 	}
 }
 
-func (c *Comparer) run() {
+func (c *Comparer) run(ctx context.Context) {
 	defer close(c.done)
-	var save <-chan time.Time // nil while there is nothing to save
+	old := time.NewTicker(forgetEvery)
+	defer old.Stop()
+	c.look() // there may be none any more
 	for {
-		if save == nil {
-			save = c.nextSave()
-		}
+		c.saveIfDue()
 		select {
-		case <-c.quit:
+		case <-ctx.Done():
 			list, missed := c.take()
 			c.count(missed, tooMany)
 			c.count(len(list), stopped)
 			c.save()
 			return
-		case <-save:
-			c.save()
-			save = nil
+		case <-c.due:
+			c.saveNow()
+		case <-old.C:
+			c.forgetOld()
 		case <-c.wake:
-			if !c.rest(waitFor) {
+			if !c.rest(ctx, waitFor) {
 				continue
 			}
 			c.look()
-			c.compareAll()
+			c.compareAll(ctx)
 		}
 	}
 }
 
-// rest waits, and reports whether it was not cut short.
-func (c *Comparer) rest(d time.Duration) bool {
+// rest waits, and reports whether it was not cut short. What is due is saved meanwhile.
+func (c *Comparer) rest(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
-	select {
-	case <-c.quit:
-		return false
-	case <-t.C:
-		return true
+	for {
+		c.saveIfDue()
+		select {
+		case <-ctx.Done():
+			return false
+		case <-c.due:
+			c.saveNow()
+		case <-t.C:
+			return true
+		}
 	}
+}
+
+// saveIfDue writes the report if it is time, without waiting for that.
+func (c *Comparer) saveIfDue() {
+	if c.due == nil {
+		c.due = c.nextSave()
+	}
+	select {
+	case <-c.due:
+		c.saveNow()
+	default:
+	}
+}
+
+// saveNow writes the report, of the rules as they are.
+func (c *Comparer) saveNow() {
+	c.look()
+	c.save()
+	c.due = c.nextSave()
 }
 
 // take returns what waits.
@@ -173,19 +202,21 @@ func (c *Comparer) take() (list []decisions.Decided, missed int) {
 }
 
 // compareAll compares what waits.
-func (c *Comparer) compareAll() {
+func (c *Comparer) compareAll(ctx context.Context) {
 	list, missed := c.take()
 	c.count(missed, tooMany)
 	var spent time.Duration
 	for i := range list {
+		if ctx.Err() != nil {
+			c.count(len(list)-i, stopped)
+			break
+		}
 		begun := time.Now()
-		c.compare(&list[i])
+		c.compare(ctx, &list[i])
 		list[i] = decisions.Decided{}
+		c.saveIfDue()
 		if spent += time.Since(begun); spent >= restAfter {
-			if !c.rest(restTimes * spent) {
-				c.count(len(list)-i-1, stopped)
-				break
-			}
+			c.rest(ctx, restTimes*spent)
 			spent = 0
 		}
 	}
@@ -200,22 +231,22 @@ const (
 	tooMany    = "there were too many at one time"
 	stopped    = "the daemon stopped before"
 	notByRules = "a failure, a pause, a lock or an answer to an earlier question decided it"
-	inSteps    = "its protocol decides it in more than one step"
+	notKnown   = "what it was decided from is not kept"
 	changed    = "the rules have changed meanwhile"
-	notAsked   = "what is remembered about all of it is not known"
+	notAsked   = "the rules in use denied it before remembered choices about the rest were looked up"
 	otherwise  = "the rules in use decide it otherwise now"
 	failed     = "deciding it failed: "
 )
 
 // compare decides one call by the rules to try.
-func (c *Comparer) compare(d *decisions.Decided) {
+func (c *Comparer) compare(ctx context.Context, d *decisions.Decided) {
 	snap, current := c.o.Rules.Shadow(d.Snapshot)
 	switch {
 	case d.By == decisions.ByFailure, d.By == decisions.ByHuman, d.Paused:
 		c.count(1, notByRules)
 		return
 	case !d.Known():
-		c.count(1, inSteps)
+		c.count(1, notKnown)
 		return
 	case !current:
 		c.count(1, changed)
@@ -223,8 +254,10 @@ func (c *Comparer) compare(d *decisions.Decided) {
 	case snap == nil:
 		return // nothing is tried any more
 	}
-	now := c.under(d, snap)
+	now := c.under(ctx, d, snap)
 	switch {
+	case ctx.Err() != nil:
+		c.count(1, stopped)
 	case now == nil:
 		c.count(1, notAsked)
 	case now.By == decisions.ByFailure:
@@ -235,11 +268,15 @@ func (c *Comparer) compare(d *decisions.Decided) {
 		c.add(d, nil)
 	default:
 		// Where the rules in use do not repeat what they decided, something else differs.
-		if again := c.under(d, d.Snapshot); again == nil || again.Verdict != d.Verdict {
+		again := c.under(ctx, d, d.Snapshot)
+		switch {
+		case ctx.Err() != nil:
+			c.count(1, stopped)
+		case again == nil || again.Verdict != d.Verdict:
 			c.count(1, otherwise)
-			return
+		default:
+			c.add(d, now)
 		}
-		c.add(d, now)
 	}
 }
 
@@ -250,14 +287,14 @@ func (c *Comparer) tries(used, snap decisions.Snapshot) bool {
 }
 
 // under decides a call by other rules; nil if that is not possible.
-func (c *Comparer) under(d *decisions.Decided, snap decisions.Snapshot) (now *decisions.Decision) {
+func (c *Comparer) under(ctx context.Context, d *decisions.Decided, snap decisions.Snapshot) (now *decisions.Decision) {
 	defer func() {
 		if r := recover(); r != nil {
 			c.o.Log.Error("trying rules panicked", "decision", d.ID, "panic", r)
 			now = nil
 		}
 	}()
-	ctx, cancel := context.WithTimeout(context.Background(), maxOne)
+	ctx, cancel := context.WithTimeout(ctx, maxOne)
 	defer cancel()
 	return c.engine.Under(ctx, d, snap)
 }
