@@ -77,8 +77,8 @@ in the folder policy.d next to that file:
   shadow = "shadow.d"
 
 The daemon evaluates them after its answer, with the same effects and the same
-remembered choices. They never change an answer. Calls that come faster than they
-can be compared are counted. When the files of the folder change, counts restart.
+remembered choices. They never change an answer. Calls that come too fast to be
+compared are counted. When the files of the folder change, counts restart.
 
 ` + cli.ExitCodes,
 		Example: `  permd policy shadow
