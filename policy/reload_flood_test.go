@@ -134,6 +134,11 @@ func TestManyFolders(t *testing.T) {
 	w := newWorld(t)
 	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "old")})
 	s := w.watched(t)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the layer is %+v", userLayer(s))
+		}
+	})
 	for i := range 1024 {
 		if err := os.Mkdir(filepath.Join(w.user, fmt.Sprint("d", i)), 0o755); err != nil {
 			t.Fatal(err)
