@@ -104,7 +104,7 @@ func TestAnsweredOfVersion6(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, q := range []string{"DROP INDEX decisions_answered", "PRAGMA user_version = 6"} {
+	for _, q := range []string{"DROP TABLE names", "DROP INDEX decisions_answered", "PRAGMA user_version = 6"} {
 		if _, err := db.Exec(q); err != nil {
 			t.Fatal(err)
 		}

@@ -8,11 +8,11 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal/contents"
+	"github.com/permd/permd/decisions/journal/names"
 )
 
-// What is inside of records has no index: it would cost each decision more than a person
-// who looks for it gains. So records are read, for as long as a person does not notice,
-// and a list says where it goes on.
+// Which decisions have a name is known of spans that are complete (names.go). Of others the
+// records are read, for as long as a person does not notice, and a list says where it goes on.
 
 const (
 	// scanFor is how long records are read for one page.
@@ -78,38 +78,49 @@ func (v *view) scan(ctx context.Context, p *page, f *filter, b bounds, newest bo
 	if err != nil {
 		return err
 	}
-	for b.low <= b.high {
-		some := bounds{b.low, min(b.high, b.low+p.scan.rows-1)}
-		if newest {
-			some = bounds{max(b.low, b.high-p.scan.rows+1), b.high}
-		}
-		q := f.scanned(some, needles)
-		q.add(order(newest), p.scan.rows)
-		ended, err := v.scanSome(ctx, p, f, q)
+	for spans := int64(spansAtOnce); b.low <= b.high; spans = min(2*spans, maxSpans) {
+		list, err := v.sections(ctx, f, b, newest, spans, p.scan.rows, [names.Kinds]bool{})
 		if err != nil {
 			return err
 		}
-		if newest {
-			b.high = some.low - 1
-		} else {
-			b.low = some.high + 1
-		}
-		switch {
-		case ended > 0:
-		case b.low <= b.high && p.late():
-			ended = some.high
-			if newest {
-				ended = some.low
+		for i := range list {
+			s := &list[i]
+			ended, err := v.scanSection(ctx, p, f, s.queries(f, needles, newest))
+			if err != nil {
+				return err
 			}
-		default:
-			continue
+			if newest {
+				b.high = s.low - 1
+			} else {
+				b.low = s.high + 1
+			}
+			switch {
+			case ended > 0:
+			case b.low <= b.high && p.late():
+				ended = s.high
+				if newest {
+					ended = s.low
+				}
+			default:
+				continue
+			}
+			if p.next = ended; !newest {
+				p.goOn(v.end())
+			}
+			return nil
 		}
-		if p.next = ended; !newest {
-			p.goOn(v.end())
-		}
-		return nil
 	}
 	return nil
+}
+
+// scanSection adds the records of several queries, as scanSome does.
+func (v *view) scanSection(ctx context.Context, p *page, f *filter, list []query) (ended int64, err error) {
+	for _, q := range list {
+		if ended, err = v.scanSome(ctx, p, f, q); ended > 0 || err != nil {
+			return ended, err
+		}
+	}
+	return 0, nil
 }
 
 // late reports whether the time for a page is over.

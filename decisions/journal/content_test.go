@@ -54,7 +54,7 @@ func mixed(t *testing.T, rnd *rand.Rand, n int) (*journal.Journal, []*decisions.
 		for range rnd.IntN(4) {
 			rec.Details = append(rec.Details, decisions.EffectDetail{
 				Words: [][]string{nil, {"git", "status"}, {"/usr/bin/make"}, {"rm", "x"}}[rnd.IntN(4)],
-				Path:  pick("", "/home/x/.ssh/id", "/tmp/\x07\"\\\u2028<&>", "/home/x/p/a.go"), Host: pick("", "github.com", "api.github.com", "notgithub.com", "host"),
+				Path:  pick("", "/home/x/.ssh/id", "/tmp/\x07\"\\\u2028<&>", "/home/x/p/a.go", "/home/x/.netrc/***", "/home/x/"+strings.Repeat("long/", 700)), Host: pick("", "github.com", "api.github.com", "notgithub.com", "host"),
 			})
 		}
 		mustAppend(t, j, rec)
@@ -92,7 +92,7 @@ func randomFilter(rnd *rand.Rand, all []*decisions.Record) (f decisions.RecordFi
 		func() { f.Project = some().Project },
 		func() { f.Host = []string{"github.com", "GitHub.com", "com", "host", "nowhere"}[rnd.IntN(5)] },
 		func() {
-			f.Path = []string{".ssh", "\"", "\\", "\u2028", "<&", "/home/x/p/a.go", "nowhere"}[rnd.IntN(7)]
+			f.Path = []string{".ssh", "\"", "\\", "\u2028", "<&", "/home/x/p/a.go", "nowhere", "***", "long/long", "go/home"}[rnd.IntN(10)]
 		},
 	} {
 		if rnd.IntN(5) == 0 {
@@ -100,6 +100,13 @@ func randomFilter(rnd *rand.Rand, all []*decisions.Record) (f decisions.RecordFi
 		}
 	}
 	return f
+}
+
+// named waits until the index of names has all complete spans of n decisions.
+func named(t *testing.T, j *journal.Journal, n int) {
+	t.Helper()
+	spans := (n + 1) / 1024
+	eventually.Holds(t, "the index of names is complete", func() bool { return j.Named(t) == spans })
 }
 
 // TestPages walks lists to their end, in both directions and in small parts: each record
@@ -112,6 +119,24 @@ func TestPages(t *testing.T) {
 	if testing.Short() {
 		filters = 10
 	}
+	testPages(t, rnd, j, all, filters)
+}
+
+// TestPagesNamed does the same where most decisions are in the index of names.
+func TestPagesNamed(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(7, 8))
+	j, all := mixed(t, rnd, 2600)
+	named(t, j, len(all))
+	filters := 50
+	if testing.Short() {
+		filters = 10
+	}
+	testPages(t, rnd, j, all, filters)
+}
+
+func testPages(t *testing.T, rnd *rand.Rand, j *journal.Journal, all []*decisions.Record, filters int) {
+	t.Helper()
 	for range filters {
 		f := randomFilter(rnd, all)
 		f.Limit, f.Oldest = 1+rnd.IntN(200), rnd.IntN(2) == 0
@@ -160,6 +185,24 @@ func TestTally(t *testing.T) {
 		records, filters = 300, 3
 	}
 	j, all := mixed(t, rnd, records)
+	testTally(t, rnd, j, all, filters)
+}
+
+// TestTallyNamed does the same where most decisions are in the index of names.
+func TestTallyNamed(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(9, 10))
+	j, all := mixed(t, rnd, 2600)
+	named(t, j, len(all))
+	filters := 6
+	if testing.Short() {
+		filters = 3
+	}
+	testTally(t, rnd, j, all, filters)
+}
+
+func testTally(t *testing.T, rnd *rand.Rand, j *journal.Journal, all []*decisions.Record, filters int) {
+	t.Helper()
 	var starts []time.Time
 	for n := range 8 {
 		starts = append(starts, noon.Add(time.Duration(n*24-40)*time.Hour))

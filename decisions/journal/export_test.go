@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"testing"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -81,3 +82,12 @@ func (v *view) count(ctx context.Context, f *filter) (n int64, err error) {
 
 // SetScan bounds how much is read for a page.
 func (r *Reader) SetScan(rows int64, within time.Duration) { r.scan = scanning{rows, within} }
+
+// Named returns the number of spans that the index of names has.
+func (r *Reader) Named(t testing.TB) (n int) {
+	t.Helper()
+	if err := r.db.Read.QueryRow("SELECT count(*) FROM names WHERE decided IS NOT NULL").Scan(&n); err != nil {
+		t.Error(err)
+	}
+	return n
+}

@@ -29,6 +29,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal/chain"
+	"github.com/permd/permd/decisions/journal/names"
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
@@ -86,6 +87,9 @@ var schema6 string
 //go:embed schema7.sql
 var schema7 string
 
+//go:embed schema8.sql
+var schema8 string
+
 // applicationID marks the file as a journal of permd: "pmdJ".
 const applicationID = 0x706d_644a
 
@@ -119,7 +123,7 @@ type Options struct {
 
 func (o *Options) database() (sqlitedb.Options, error) {
 	db := sqlitedb.Options{
-		Path: o.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2, schema3, schema4, schema5, schema6, schema7}, Now: o.Now,
+		Path: o.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2, schema3, schema4, schema5, schema6, schema7, schema8}, Now: o.Now,
 		Additive: true, Shrinks: true,
 	}
 	switch o.Durability {
@@ -274,6 +278,7 @@ type Status struct {
 	Failing   string `json:"failing,omitzero"`   // the latest write's error, "" if it succeeded
 	Stalled   string `json:"stalled,omitzero"`   // why records in the spool are not moved to the database, "" if they are
 	Spooled   int64  `json:"spooled"`            // bytes of records not in the database yet
+	Unnamed   int64  `json:"unnamed,omitzero"`   // decisions that the index of names lacks, and must be given
 	Damaged   string `json:"setAside,omitzero"`  // where damaged files were set aside at the start
 	LastBatch int    `json:"lastBatch,omitzero"` // records in the latest commit
 
@@ -291,6 +296,7 @@ func (j *Journal) Status() Status {
 		Last: j.stats.last.Load(), Queued: len(j.slots), Waiting: waiting, Capacity: cap(j.slots),
 		Records: j.stats.records.Load(), Commits: j.stats.commits.Load(), Failed: j.stats.failed.Load(),
 		Damaged: strings.Join(j.damaged, ", "), LastBatch: int(j.stats.batch.Load()), Spooled: j.spool.waiting.Load(),
+		Unnamed: j.mover.names.waiting.Load() * names.Size,
 	}
 	if err := j.mover.retriedState(); err != nil {
 		s.Stalled = err.Error()

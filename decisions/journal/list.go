@@ -38,6 +38,13 @@ func (f *filter) ofKind() bool {
 	return f.Verdict != "" || f.By != "" || f.Session != "" || f.Agent != "" || f.Tool != "" || f.UID != nil || f.Unapproved
 }
 
+// withoutVerdict returns the filter without its verdict.
+func (f *filter) withoutVerdict() *filter {
+	other := *f
+	other.Verdict = ""
+	return &other
+}
+
 // kinds selects a page of kinds that may have decisions within the bounds, those
 // with the newest decisions first. Below continues after a page; no two kinds have
 // the same newest decision.

@@ -23,6 +23,8 @@ const (
 	// tellEvery is how often the status is brought up to date while much is to be
 	// removed.
 	tellEvery = 500 * time.Millisecond
+	// namesFor is how long the index of names is worked on at once.
+	namesFor = 50 * time.Millisecond
 	// batchBytes bounds a transaction, in bytes of frames.
 	batchBytes = 1 << 20
 )
@@ -35,6 +37,7 @@ type mover struct {
 	retention retention
 	rejects   rejects
 	heads     heads
+	names     nameIndex
 
 	wake chan struct{} // capacity 1: something is waiting
 	now  chan struct{} // capacity 1: do not delay
@@ -69,6 +72,13 @@ func (m *mover) moveNow() {
 	signal(m.now)
 }
 
+// closed is a channel that is closed.
+var closed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -88,6 +98,8 @@ func (m *mover) run() {
 		_ = m.keepRejects() // it is in the log, and tried again
 		m.tellHead(false)
 		select {
+		case <-m.indexNames():
+			continue
 		case <-m.wake:
 		case <-upkeep.C:
 			continue
@@ -176,6 +188,28 @@ func (m *mover) upkeep() {
 		}
 	}
 	m.retention.refresh(ctx, err)
+}
+
+// indexNames makes what is missing of the index of names for a short time, while nothing is to
+// be moved. It returns a channel that is closed if more is missing.
+func (m *mover) indexNames() <-chan struct{} {
+	ctx, start := context.Background(), time.Now()
+	for m.spool.waiting.Load() < moveAt {
+		more, err := m.names.step(ctx, m.retention.cut)
+		if failing := err != nil; failing != m.names.failing {
+			m.names.failing = failing
+			if log := m.retention.log; failing && log != nil {
+				log.Warn("the journal's index of names cannot be kept, so lists by path, host and project take longer", "error", err)
+			}
+		}
+		switch {
+		case err != nil || !more:
+			return nil // an error is tried again
+		case time.Since(start) > namesFor:
+			return closed
+		}
+	}
+	return nil
 }
 
 // keepRejects stores which rejects there are.

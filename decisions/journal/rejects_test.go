@@ -71,7 +71,7 @@ func TestRejectsOfVersion2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, q := range []string{"DROP INDEX decisions_answered", "DROP TABLE chain", "DROP TABLE notes", "ALTER TABLE retained DROP COLUMN hash", "ALTER TABLE retained DROP COLUMN entries",
+	for _, q := range []string{"DROP TABLE names", "DROP INDEX decisions_answered", "DROP TABLE chain", "DROP TABLE notes", "ALTER TABLE retained DROP COLUMN hash", "ALTER TABLE retained DROP COLUMN entries",
 		"DROP TABLE rejects", "ALTER TABLE decisions DROP COLUMN ran_at",
 		"ALTER TABLE decisions DROP COLUMN ended_at", "ALTER TABLE decisions DROP COLUMN ended_as", "PRAGMA user_version = 2"} {
 		if _, err := db.Exec(q); err != nil {

@@ -73,6 +73,7 @@ func (t *removal) removeRest() {
 		t.exec(fmt.Sprintf(removeBodies, strings.Repeat(", ?", n-1)), t.bodies...)
 	}
 	t.kinds = t.exec(removeKinds, t.kindsAfter, t.kindsTo)
+	t.exec(removeNames, (t.from+1)>>body.SpanBits, t.to>>body.SpanBits)
 	t.exec(removeSpans, t.from>>body.SpanBits, (t.cut+1)>>body.SpanBits-1)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/internal/sqlitedb"
 	"github.com/permd/permd/internal/strictjson"
 
+	"github.com/permd/permd/decisions/journal/body"
 	"github.com/permd/permd/decisions/journal/upkeep"
 )
 
@@ -57,6 +58,7 @@ type retention struct {
 	referenced func(choice string) bool
 	now        func() time.Time
 	log        *slog.Logger
+	names      *nameIndex
 	clock      upkeep.Clock
 	space      upkeep.Space
 
@@ -282,6 +284,7 @@ func (r *retention) remove(ctx context.Context, c *sql.Conn, from, to int64, bef
 		r.sweep = t.to
 	}
 	r.writer.rows.removed(r.cut, t.kinds > 0)
+	r.names.removed((from+1)>>body.SpanBits, t.to>>body.SpanBits)
 	r.removed += t.removed
 	r.note(t.removed)
 	return true, nil

@@ -5,12 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal/contents"
+	"github.com/permd/permd/decisions/journal/names"
 	"github.com/permd/permd/decisions/tally"
 )
 
@@ -122,20 +122,37 @@ func (v *view) tallyRecords(ctx context.Context, t *tallies) error {
 		return v.tallyContents(ctx, t, &f, b, needles)
 	}
 	known := map[int64][]groupKey{}
-	for b.low <= b.high {
-		some := bounds{max(b.low, b.high-t.page.scan.rows+1), b.high}
-		q := f.scanned(some, needles)
-		q.add(order(true), t.page.scan.rows)
-		ended, err := v.tallySome(ctx, t, &f, q, known)
+	return v.eachSection(ctx, t, &f, b, [names.Kinds]bool{}, func(s *section) (ended int64, err error) {
+		for _, q := range s.queries(&f, needles, true) {
+			if ended, err = v.tallySome(ctx, t, &f, q, known); ended > 0 || err != nil {
+				return ended, err
+			}
+		}
+		return 0, nil
+	})
+}
+
+// eachSection calls count for the sections of the bounds, the newest first, while there is time for
+// it: it returns the number that it has ended at before the end.
+func (v *view) eachSection(ctx context.Context, t *tallies, f *filter, b bounds, kinds [names.Kinds]bool, count func(*section) (int64, error)) error {
+	for spans := int64(spansAtOnce); b.low <= b.high; spans = min(2*spans, maxSpans) {
+		list, err := v.sections(ctx, f, b, true, spans, t.page.scan.rows, kinds)
 		if err != nil {
 			return err
 		}
-		if b.high = some.low - 1; ended == 0 && b.low <= b.high && t.page.late() {
-			ended = some.low
-		}
-		if ended > b.low {
-			t.page.next, t.page.left = ended, ended-b.low
-			return nil
+		for i := range list {
+			s := &list[i]
+			ended, err := count(s)
+			if err != nil {
+				return err
+			}
+			if b.high = s.low - 1; ended == 0 && b.low <= b.high && t.page.late() {
+				ended = s.low
+			}
+			if ended > b.low {
+				t.page.next, t.page.left = ended, ended-b.low
+				return nil
+			}
 		}
 	}
 	return nil
@@ -153,7 +170,7 @@ func (v *view) tallyContents(ctx context.Context, t *tallies, f *filter, b bound
 		unreadable = append(unreadable, t.group(groupKey{by: by}))
 	}
 	var rec decisions.Record
-	w, err := newWindows(ctx, v, f, func(text []byte) (groups []*tally.Group) {
+	w, err := newWindows(ctx, v.tx, f, func(text []byte) (groups []*tally.Group) {
 		switch {
 		case !f.mayHave(text, needles):
 		case contents.Brief(&rec, text) != nil:
@@ -171,25 +188,78 @@ func (v *view) tallyContents(ctx context.Context, t *tallies, f *filter, b bound
 		return err
 	}
 	defer w.close()
-	for rows := min(t.page.scan.rows, windowRows); b.low <= b.high; {
-		some := bounds{max(b.low, b.high-rows+1), b.high}
-		list, err := w.at(ctx, some)
+	var kinds [names.Kinds]bool
+	for _, by := range t.by {
+		kinds[kindOf(by)] = true
+	}
+	return v.eachSection(ctx, t, f, b, kinds, func(s *section) (int64, error) {
+		if s.named && !f.Unapproved { // that is in no name
+			return 0, v.tallyNamed(ctx, t, f, s)
+		}
+		for b := s.bounds; b.low <= b.high; {
+			some := bounds{max(b.low, b.high-windowRows+1), b.high}
+			list, err := w.at(ctx, some)
+			if err != nil {
+				return 0, err
+			}
+			for _, i := range list {
+				groups, known := w.known[i.text]
+				if !known {
+					groups = unreadable
+				}
+				for _, g := range groups {
+					g.Add(i.verdict, 1)
+				}
+			}
+			if b.high = some.low - 1; b.low <= b.high && t.page.late() {
+				return some.low, nil
+			}
+		}
+		return 0, nil
+	})
+}
+
+// kindOf returns what names are counted.
+func kindOf(by tally.By) names.Kind {
+	if by == tally.Program {
+		return names.Programs
+	}
+	if by == tally.Host {
+		return names.Hosts
+	}
+	return names.Projects
+}
+
+// tallyNamed counts the decisions of a section that has names.
+func (v *view) tallyNamed(ctx context.Context, t *tallies, f *filter, s *section) error {
+	if s.set.Len() == 0 {
+		return nil
+	}
+	if !s.timed {
+		list, err := f.items(ctx, v.tx, s.bounds)
 		if err != nil {
 			return err
 		}
+		var set names.Set
 		for _, i := range list {
-			groups, known := w.known[i.text]
-			if !known {
-				groups = unreadable
-			}
-			for _, g := range groups {
-				g.Add(i.verdict, 1)
-			}
+			set.Add(int(i.seq % names.Size))
 		}
-		if b.high = some.low - 1; b.low <= b.high && t.page.late() {
-			t.page.next, t.page.left = some.low, some.low-b.low
-			return nil
-		}
+		s.set.And(&set)
+	}
+	var sets [3]names.Set
+	verdicts := [...]decisions.Verdict{decisions.Allow, decisions.Ask, decisions.Deny}
+	for i, verdict := range verdicts {
+		sets[i], _ = s.row.Verdict(verdict)
+		sets[i].And(&s.set)
+	}
+	for _, by := range t.by {
+		s.row.Each(kindOf(by), func(text []byte, of *names.Set) {
+			for i, verdict := range verdicts {
+				if n := of.Common(&sets[i]); n > 0 {
+					t.add(by, string(text), verdict, int64(n))
+				}
+			}
+		})
 	}
 	return nil
 }
@@ -292,22 +362,10 @@ func (t *tallies) namesBy(by tally.By, rec *decisions.Record) (list []string) {
 		return []string{t.starts[n].Format(time.RFC3339)}
 	case tally.Project:
 		return []string{rec.Project}
-	case tally.Program, tally.Host:
+	case tally.Program:
+		return names.ProgramsOf(rec)
+	case tally.Host:
+		return names.HostsOf(rec)
 	}
-	for i := range rec.Details {
-		d := &rec.Details[i]
-		name := d.Host
-		if by == tally.Program {
-			if name = ""; len(d.Words) > 0 {
-				name = path.Base(d.Words[0])
-			}
-		}
-		if name != "" && !slices.Contains(list, name) {
-			list = append(list, name)
-		}
-	}
-	if list == nil && by == tally.Program {
-		return []string{""}
-	}
-	return list
+	return nil
 }

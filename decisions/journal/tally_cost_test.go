@@ -49,7 +49,7 @@ func TestReadingCost(t *testing.T) {
 			}
 			return err
 		}},
-		{"verify", 33, func() error {
+		{"verify", 39, func() error {
 			got, err := r.Verify(t.Context(), verify.Options{})
 			if err == nil && (got.Decisions != n || len(got.Faults) > 0) {
 				err = fmt.Errorf("verified %+v", got)

@@ -115,6 +115,10 @@ func (v *view) tallyKinds(ctx context.Context, t *tallies, f *filter, day string
 	if err != nil {
 		return err
 	}
+	all, err = v.tallyCounted(ctx, t, f, all, day)
+	if err != nil {
+		return err
+	}
 	// What is stored and not removed does not change, so some is known from before.
 	for low := b.low; low <= b.high; {
 		some := bounds{low, min(b.high, low|(1<<chunkBits-1))}
@@ -288,9 +292,7 @@ func (f *filter) answeredOnes(b bounds) (q query) {
 // countAnswers counts the questions within the bounds but for some. Where nothing else selects
 // them than that they are questions, those without an answer are the others of all.
 func (v *view) countAnswers(ctx context.Context, t *tallies, f *filter, b bounds, but func(q *query, column string)) error {
-	questions := *f
-	questions.Verdict = ""
-	indexed := !questions.ofKind()
+	indexed := !f.withoutVerdict().ofKind()
 	var q query
 	q.add("SELECT ")
 	join := ""

@@ -2,14 +2,17 @@ package journal
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 
+	"github.com/permd/permd/decisions/journal/body"
+	"github.com/permd/permd/decisions/journal/names"
 	"github.com/permd/permd/decisions/journal/verify"
 )
 
 // Verify compares the journal with its chain of hashes, and what lists find decisions by with the
-// decisions, see package verify. It reads one state of the database, while others write. The error
+// decisions, see package verify and verifyNames. It reads one state of the database, while others write. The error
 // says that it cannot be read.
 func (r *Reader) Verify(ctx context.Context, o verify.Options) (result *verify.Result, _ error) {
 	o.Outcome = outcomeOf
@@ -29,13 +32,72 @@ func (r *Reader) Verify(ctx context.Context, o verify.Options) (result *verify.R
 			return err
 		}
 		c.after(last)
-		if result, err = verify.Database(ctx, conn, o); err == nil {
-			result.Waiting = len(c.records)
+		if result, err = verify.Database(ctx, conn, o); err != nil {
+			return err
 		}
-		return err
+		result.Waiting = len(c.records)
+		return verifyNames(ctx, conn, last, result)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("verifying the journal: %w", err)
 	}
 	return result, nil
+}
+
+const (
+	selectNamed    = `SELECT span FROM names ORDER BY span`
+	selectAllNames = `SELECT decided, counts, projects, programs, hosts, paths FROM names WHERE span = ?`
+)
+
+// verifyNames compares the index of names with the decisions up to the last one. Where one of these
+// has a fault, their names are not compared.
+func verifyNames(ctx context.Context, conn *sql.Conn, last int64, result *verify.Result) error {
+	spans, err := numbersOf(conn.QueryContext(ctx, selectNamed))
+	if err != nil {
+		return err
+	}
+	faulty := map[int64]bool{}
+	for i := range result.Faults {
+		faulty[result.Faults[i].Seq>>body.SpanBits] = true
+	}
+	for _, span := range spans {
+		of := spanBounds(span)
+		var have names.Row
+		err := conn.QueryRowContext(ctx, selectAllNames, span).Scan(&have.Decided, &have.Counts,
+			&have.Names[names.Projects], &have.Names[names.Programs], &have.Names[names.Hosts], &have.Names[names.Paths])
+		if err != nil {
+			return err
+		}
+		want, n, err := namesOf(ctx, conn, span)
+		if err != nil {
+			return err
+		}
+		switch {
+		case n == 0 || of.high > last:
+			result.Add(verify.Fault{Seq: of.low, Kind: verify.Forged, Text: fmt.Sprintf("lists have names of decisions %d to %d, which are not there", of.low, of.high)})
+		case have.Decided == nil || want.Decided == nil || faulty[span]: // records are read, or one cannot be
+		case !have.Equal(&want):
+			result.Add(verify.Fault{Seq: of.low, Kind: verify.Changed, Text: fmt.Sprintf("lists have decisions %d to %d below other names, or count them as others", of.low, of.high)})
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// numbersOf reads rows of one number.
+func numbersOf(rows *sql.Rows, err error) (list []int64, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var n int64
+		if err := rows.Scan(&n); err != nil {
+			return nil, err
+		}
+		list = append(list, n)
+	}
+	return list, rows.Err()
 }

@@ -39,7 +39,7 @@ type item struct {
 
 // windows looks at the texts of the decisions that a filter selects by their columns.
 type windows[T any] struct {
-	v   *view
+	q   queryer
 	f   *filter
 	use func(text []byte) T
 	// known is what use has returned, by item.text.
@@ -48,10 +48,16 @@ type windows[T any] struct {
 	smallBodies *sql.Stmt
 }
 
-// newWindows returns windows on a view, which must be closed.
-func newWindows[T any](ctx context.Context, v *view, f *filter, use func(text []byte) T) (*windows[T], error) {
-	stmt, err := v.tx.PrepareContext(ctx, bodiesWithin.small)
-	return &windows[T]{v, f, use, map[int64]T{}, stmt}, err
+// queryer is a connection or a transaction.
+type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+}
+
+// newWindows returns windows on the database, which must be closed.
+func newWindows[T any](ctx context.Context, q queryer, f *filter, use func(text []byte) T) (*windows[T], error) {
+	stmt, err := q.PrepareContext(ctx, bodiesWithin.small)
+	return &windows[T]{q, f, use, map[int64]T{}, stmt}, err
 }
 
 func (w *windows[T]) close() { _ = w.smallBodies.Close() } // it has only read
@@ -82,16 +88,7 @@ var bodiesWithin = textsOf("first", "text", "bodies WHERE first BETWEEN ? AND ?"
 // at returns the selected decisions within bounds of at most windowRows numbers, in their
 // order, and makes their texts known.
 func (w *windows[T]) at(ctx context.Context, b bounds) ([]item, error) {
-	q := query{text: items + " WHERE true"}
-	w.f.columns(&q, b)
-	var list []item
-	err := w.rows(ctx, nil, q.text, q.args, func(scan func(...any) error) (err error) {
-		var data sql.RawBytes
-		if err = scan(&data); err == nil {
-			list, err = parseItems(data)
-		}
-		return err
-	})
+	list, err := w.f.items(ctx, w.q, b)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -120,6 +117,28 @@ func (w *windows[T]) at(ctx context.Context, b bounds) ([]item, error) {
 		}
 	}
 	return list, nil
+}
+
+// items returns the decisions within bounds that the filter selects by their columns, in their
+// order.
+func (f *filter) items(ctx context.Context, db queryer, b bounds) (list []item, err error) {
+	q := query{text: items + " WHERE true"}
+	f.columns(&q, b)
+	rows, err := db.QueryContext(ctx, q.text, q.args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var data sql.RawBytes
+		if err := rows.Scan(&data); err != nil {
+			return nil, err
+		}
+		if list, err = parseItems(data); err != nil {
+			return nil, err
+		}
+	}
+	return list, rows.Err()
 }
 
 // unknown returns the numbers of bodies and of whole records whose texts are not known, and
@@ -176,7 +195,7 @@ func (w *windows[T]) rows(ctx context.Context, stmt *sql.Stmt, text string, args
 	if stmt != nil {
 		rows, err = stmt.QueryContext(ctx, args...)
 	} else {
-		rows, err = w.v.tx.QueryContext(ctx, text, args...)
+		rows, err = w.q.QueryContext(ctx, text, args...)
 	}
 	if err != nil {
 		return err

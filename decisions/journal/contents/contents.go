@@ -21,7 +21,7 @@ func Match(f *decisions.RecordFilter, rec *decisions.Record) bool {
 	if !Wanted(f) || rec.Unreadable != "" {
 		return true
 	}
-	if f.Project != "" && !lexpath.In(f.Project, rec.Project) {
+	if f.Project != "" && !InProject(f.Project, rec.Project) {
 		return false
 	}
 	has := func(is func(*decisions.EffectDetail) bool) bool {
@@ -33,12 +33,15 @@ func Match(f *decisions.RecordFilter, rec *decisions.Record) bool {
 		return false
 	}
 	return (f.Path == "" || has(func(d *decisions.EffectDetail) bool { return strings.Contains(d.Path, f.Path) })) &&
-		(f.Host == "" || has(func(d *decisions.EffectDetail) bool { return ofHost(d.Host, strings.ToLower(f.Host)) }))
+		(f.Host == "" || has(func(d *decisions.EffectDetail) bool { return OfHost(d.Host, f.Host) }))
 }
 
-// ofHost reports whether a host has that name, or one below it.
-func ofHost(host, name string) bool {
-	host = strings.ToLower(host)
+// InProject reports whether a record's project is in a folder.
+func InProject(folder, project string) bool { return lexpath.In(folder, project) }
+
+// OfHost reports whether a host has that name, or one below it.
+func OfHost(host, name string) bool {
+	host, name = strings.ToLower(host), strings.ToLower(name)
 	before, ok := strings.CutSuffix(host, name)
 	return ok && (before == "" || before[len(before)-1] == '.')
 }

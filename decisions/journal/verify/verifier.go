@@ -63,11 +63,7 @@ func (v *verifier) fault(e *entry, kind FaultKind, format string, args ...any) {
 	if e.kind == chain.Record && e.time != 0 {
 		f.Time = time.Unix(0, e.time).UTC()
 	}
-	if len(v.result.Faults) >= maxFaults {
-		v.result.More++
-		return
-	}
-	v.result.Faults = append(v.result.Faults, f)
+	v.result.Add(f)
 }
 
 const selectChainState = `SELECT id, start, newest, chain.entries, head, kept, kept_sum, cut, hash, retained.entries FROM chain, retained`

@@ -59,6 +59,15 @@ type Result struct {
 	More   int64   `json:"moreFaults,omitzero"`
 }
 
+// Add adds a fault, or counts it if there are too many.
+func (r *Result) Add(f Fault) {
+	if len(r.Faults) >= maxFaults {
+		r.More++
+		return
+	}
+	r.Faults = append(r.Faults, f)
+}
+
 // Heads counts the heads that the chain was compared with.
 type Heads struct {
 	Found   int `json:"found"`   // are in the chain

@@ -1,0 +1,170 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"sync/atomic"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal/body"
+	"github.com/permd/permd/decisions/journal/contents"
+	"github.com/permd/permd/decisions/journal/names"
+	"github.com/permd/permd/decisions/tally"
+)
+
+// nameIndex makes the rows of names, each when all decisions of its span are stored. To add to
+// an index with each decision would touch as many pages as a decision has names; so it is made of
+// what was stored, while nothing is to be moved, and readers read the records of the spans
+// that it lacks. Only the mover's goroutine uses it.
+type nameIndex struct {
+	writer *writer
+	log    *slog.Logger
+
+	next    int64        // the first span that was not complete
+	missing []int64      // complete spans without a row, ascending
+	telling bool         // that it is done must be logged
+	failing bool         // the latest step failed
+	waiting atomic.Int64 // the number of missing rows, for others
+}
+
+// tellMissing is how many spans must be missing for the log to say so.
+const tellMissing = 64
+
+const (
+	// The complete spans that have no row.
+	selectUnnamed = `SELECT span FROM spans WHERE span < ? AND NOT EXISTS (SELECT 1 FROM names n WHERE n.span = spans.span) ORDER BY span`
+	insertNames   = `INSERT OR REPLACE INTO names (span, decided, counts, projects, programs, hosts, paths) VALUES (?, ?, ?, ?, ?, ?, ?)`
+	// removeNames removes the names of decisions from one span to another.
+	removeNames  = `DELETE FROM names WHERE span BETWEEN ? AND ?`
+	countedNames = `SELECT agent, tool, decided_by, verdict, count(*) FROM decisions WHERE seq BETWEEN ? AND ? GROUP BY 1, 2, 3, 4`
+)
+
+// load finds out which rows are missing.
+func (x *nameIndex) load(ctx context.Context) (err error) {
+	x.next = (x.writer.last + 1) >> body.SpanBits
+	if _, err := x.writer.conn.ExecContext(ctx, removeNames, x.next, math.MaxInt64); err != nil { // no permd has made these
+		return fmt.Errorf("removing names: %w", err)
+	}
+	if x.missing, err = numbersOf(x.writer.conn.QueryContext(ctx, selectUnnamed, x.next)); err != nil {
+		return fmt.Errorf("looking for missing names: %w", err)
+	}
+	x.waiting.Store(int64(len(x.missing)))
+	if n := len(x.missing); n > tellMissing && x.log != nil {
+		x.telling = true
+		x.log.Info("the journal's index of names is being made; until then, lists by path, host and project take longer", "decisions", n*names.Size)
+	}
+	return nil
+}
+
+// removed notes that rows were removed with decisions of these spans.
+func (x *nameIndex) removed(from, to int64) {
+	for span := from; span <= to && span < x.next; span++ {
+		if at, found := slices.BinarySearch(x.missing, span); !found {
+			x.missing = slices.Insert(x.missing, at, span)
+		}
+	}
+}
+
+// step makes the row of one span, the newest that is missing. More is true if others are. The
+// span that is being removed has none: it would be gone with the next decision.
+func (x *nameIndex) step(ctx context.Context, cut int64) (more bool, err error) {
+	for complete := (x.writer.last + 1) >> body.SpanBits; x.next < complete; x.next++ {
+		x.missing = append(x.missing, x.next)
+	}
+	at := len(x.missing) - 1
+	defer func() { x.waiting.Store(int64(at + 1)) }()
+	if at >= 0 && cut > 0 && (cut+1)%names.Size != 0 && x.missing[at] == cut>>body.SpanBits {
+		at--
+	}
+	if at < 0 {
+		if x.telling {
+			x.telling = false
+			x.log.Info("the journal's index of names is complete")
+		}
+		return false, nil
+	}
+	if err := x.make(ctx, x.missing[at]); err != nil {
+		return false, fmt.Errorf("making an index of names: %w", err)
+	}
+	x.missing = slices.Delete(x.missing, at, at+1)
+	at--
+	return true, nil
+}
+
+// make stores the row of a span.
+func (x *nameIndex) make(ctx context.Context, span int64) error {
+	if err := x.writer.inPlace(); err != nil {
+		return err
+	}
+	row, n, err := namesOf(ctx, x.writer.conn, span)
+	if err != nil || n == 0 {
+		return err
+	}
+	_, err = x.writer.conn.ExecContext(ctx, insertNames, span, row.Decided, row.Counts,
+		row.Names[names.Projects], row.Names[names.Programs], row.Names[names.Hosts], row.Names[names.Paths])
+	return err
+}
+
+// spanBounds are the numbers of the decisions of a span.
+func spanBounds(span int64) bounds { return bounds{span << body.SpanBits, (span+1)<<body.SpanBits - 1} }
+
+// namesOf makes the row of a span from its decisions, and returns how many these are.
+func namesOf(ctx context.Context, q queryer, span int64) (row names.Row, n int, _ error) {
+	var b names.Builder
+	whole := spanBounds(span)
+	var rec decisions.Record
+	w, err := newWindows(ctx, q, &filter{}, func(text []byte) []names.Name {
+		if contents.Brief(&rec, text) != nil {
+			return nil
+		}
+		return names.Of(&rec)
+	})
+	if err != nil {
+		return row, 0, err
+	}
+	defer w.close()
+	for low := whole.low; low <= whole.high; low += windowRows {
+		list, err := w.at(ctx, bounds{low, min(whole.high, low+windowRows-1)})
+		if err != nil {
+			return row, 0, err
+		}
+		n += len(list)
+		for _, i := range list {
+			b.Add(int(i.seq-whole.low), i.verdict, w.known[i.text])
+		}
+	}
+	if err := countsOf(ctx, q, &b, whole); err != nil {
+		return row, 0, err
+	}
+	return b.Row(), n, nil
+}
+
+// countsOf adds how many decisions there are of what.
+func countsOf(ctx context.Context, q queryer, b *names.Builder, of bounds) (err error) {
+	rows, err := q.QueryContext(ctx, countedNames, of.low, of.high)
+	if err != nil {
+		return err
+	}
+	return eachCount(rows, b.Count)
+}
+
+// eachCount calls use for each row of agent, tool, decider, verdict and a number.
+func eachCount(rows *sql.Rows, use func(tally.Values, int64)) (err error) {
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var v tally.Values
+		var n int64
+		if err := rows.Scan(&v.Agent, &v.Tool, &v.DecidedBy, &v.Verdict, &n); err != nil {
+			return err
+		}
+		if n > 0 {
+			use(v, n)
+		}
+	}
+	return rows.Err()
+}

@@ -1,0 +1,286 @@
+// Package names tells which decisions of a span have a name: a project, a program, a host or
+// a path. A span are the decisions whose numbers have the same quotient by [Size]. A row of a
+// span is made of its records once, and then found by instead of them.
+package names
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal/body"
+	"github.com/permd/permd/decisions/tally"
+)
+
+const (
+	// Size is the number of decisions of a span.
+	Size = 1 << body.SpanBits
+	// maxBytes bounds the names of a span. Where there are more, records are read.
+	maxBytes = 1 << 20
+)
+
+// Kind is what a name is of.
+type Kind int
+
+// The kinds, in the order of the columns.
+const (
+	Projects Kind = iota
+	Programs
+	Hosts
+	Paths
+	Kinds // is their number
+)
+
+// Name is a name that a decision has.
+type Name struct {
+	Kind Kind
+	Text string
+}
+
+// Of returns the names of a record, some of them more than once. Each record has a project and a
+// program, if only "" for none.
+func Of(rec *decisions.Record) []Name {
+	list := append(make([]Name, 0, 4), Name{Projects, rec.Project})
+	add := func(kind Kind, text string) {
+		if text != "" {
+			list = append(list, Name{kind, text})
+		}
+	}
+	runs := false
+	for i := range rec.Details {
+		d := &rec.Details[i]
+		if len(d.Words) > 0 {
+			runs = true
+			add(Programs, path.Base(d.Words[0]))
+		}
+		add(Hosts, d.Host)
+		add(Paths, d.Path)
+	}
+	if !runs {
+		list = append(list, Name{Programs, ""})
+	}
+	return list
+}
+
+// ProgramsOf returns the programs that a call would run, by the last name of their paths: "" for
+// a call that runs none.
+func ProgramsOf(rec *decisions.Record) (list []string) {
+	for i := range rec.Details {
+		if words := rec.Details[i].Words; len(words) > 0 {
+			if name := path.Base(words[0]); !slices.Contains(list, name) {
+				list = append(list, name)
+			}
+		}
+	}
+	if list == nil {
+		return []string{""}
+	}
+	return list
+}
+
+// HostsOf returns the hosts that a call would reach.
+func HostsOf(rec *decisions.Record) (list []string) {
+	for i := range rec.Details {
+		if host := rec.Details[i].Host; host != "" && !slices.Contains(list, host) {
+			list = append(list, host)
+		}
+	}
+	return list
+}
+
+// Row is what is stored of a span. A nil Decided means that its records must be read.
+type Row struct {
+	Decided []byte // two bits for each decision, see verdicts
+	Counts  []byte
+	Names   [Kinds][]byte
+}
+
+// Equal reports whether two rows are the same.
+func (r *Row) Equal(other *Row) bool {
+	same := bytes.Equal(r.Decided, other.Decided) && bytes.Equal(r.Counts, other.Counts)
+	for kind := range r.Names {
+		same = same && bytes.Equal(r.Names[kind], other.Names[kind])
+	}
+	return same
+}
+
+// verdicts are the verdicts by their numbers in Decided: 0 if there is no such decision.
+var verdicts = [...]decisions.Verdict{"", decisions.Allow, decisions.Ask, decisions.Deny}
+
+// Builder makes the row of a span. The zero Builder is that of a span without decisions.
+type Builder struct {
+	decided [Size / 4]byte
+	counts  map[tally.Values]int64
+	names   [Kinds]map[string]*Set
+	bytes   int
+	odd     bool
+}
+
+// Add adds decision number i of the span with its names.
+func (b *Builder) Add(i int, verdict decisions.Verdict, list []Name) {
+	n := slices.Index(verdicts[1:], verdict) + 1
+	if n == 0 || len(list) == 0 {
+		b.odd = true
+		return
+	}
+	b.decided[i/4] |= byte(n << (i % 4 * 2))
+	for _, name := range list {
+		of := b.names[name.Kind]
+		if of == nil {
+			of = map[string]*Set{}
+			b.names[name.Kind] = of
+		}
+		set := of[name.Text]
+		if set == nil {
+			if b.bytes += len(name.Text); b.bytes > maxBytes {
+				b.odd = true
+				return
+			}
+			set = new(Set)
+			of[name.Text] = set
+		}
+		set.Add(i)
+	}
+}
+
+// Count adds n decisions with these values.
+func (b *Builder) Count(v tally.Values, n int64) {
+	if b.counts == nil {
+		b.counts = map[tally.Values]int64{}
+	}
+	b.counts[v] += n
+}
+
+// Row returns the row. It is the same for the same decisions.
+func (b *Builder) Row() (r Row) {
+	if b.odd {
+		return Row{}
+	}
+	r.Decided = b.decided[:]
+	r.Counts = []byte{}
+	for _, v := range slices.SortedFunc(maps.Keys(b.counts), func(a, b tally.Values) int {
+		return cmp.Or(cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.DecidedBy, b.DecidedBy), cmp.Compare(a.Verdict, b.Verdict))
+	}) {
+		for _, text := range [...]string{v.Agent, v.Tool, v.DecidedBy, v.Verdict} {
+			r.Counts = appendText(r.Counts, text)
+		}
+		r.Counts = binary.AppendUvarint(r.Counts, uint64(b.counts[v]))
+	}
+	for kind, of := range b.names {
+		data := []byte{}
+		for _, text := range slices.Sorted(maps.Keys(of)) {
+			data = of[text].append(appendText(data, text))
+		}
+		r.Names[kind] = data
+	}
+	return r
+}
+
+func appendText(b []byte, text string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+// cutNumber cuts a number from data.
+func cutNumber(data []byte) (n uint64, rest []byte, ok bool) {
+	n, size := binary.Uvarint(data)
+	if size <= 0 {
+		return 0, nil, false
+	}
+	return n, data[size:], true
+}
+
+// cutText cuts a text from data.
+func cutText(data []byte) (text, rest []byte, ok bool) {
+	n, rest, ok := cutNumber(data)
+	if !ok || n > uint64(len(rest)) {
+		return nil, nil, false
+	}
+	return rest[:n], rest[n:], true
+}
+
+// Each calls use for each name of a kind, with the decisions that have it. The text and the set
+// are valid until it returns. It is false if the row is not as a Builder makes it.
+func (r *Row) Each(kind Kind, use func(text []byte, of *Set)) bool {
+	var set Set
+	for data := r.Names[kind]; len(data) > 0; {
+		text, rest, ok := cutText(data)
+		if !ok {
+			return false
+		}
+		if data, ok = set.cut(rest); !ok {
+			return false
+		}
+		use(text, &set)
+	}
+	return true
+}
+
+// Valid reports whether the names of some kinds are as a Builder makes them.
+func (r *Row) Valid(kinds [Kinds]bool) bool {
+	for kind, wanted := range kinds {
+		if wanted && !r.Each(Kind(kind), func([]byte, *Set) {}) {
+			return false
+		}
+	}
+	return true
+}
+
+// Having returns the decisions with a name of a kind that is wanted.
+func (r *Row) Having(kind Kind, wanted func(text []byte) bool) (found Set, ok bool) {
+	for data := r.Names[kind]; len(data) > 0; {
+		text, rest, ok := cutText(data)
+		if !ok {
+			return found, false
+		}
+		if !wanted(text) {
+			if data, ok = skip(rest); !ok {
+				return found, false
+			}
+			continue
+		}
+		var set Set
+		if data, ok = set.cut(rest); !ok {
+			return found, false
+		}
+		found.Or(&set)
+	}
+	return found, true
+}
+
+// Verdict returns the decisions of the span with a verdict, all for "".
+func (r *Row) Verdict(verdict decisions.Verdict) (set Set, ok bool) {
+	if len(r.Decided) != Size/4 {
+		return set, false
+	}
+	for i := range Size {
+		if n := r.Decided[i/4] >> (i % 4 * 2) & 3; n > 0 && (verdict == "" || verdicts[n] == verdict) {
+			set.Add(i)
+		}
+	}
+	return set, true
+}
+
+// EachCount calls use for each of the counts. It is false if the row is not as a Builder makes it.
+func (r *Row) EachCount(use func(v tally.Values, n int64)) bool {
+	for data := r.Counts; len(data) > 0; {
+		var v tally.Values
+		for _, to := range []*string{&v.Agent, &v.Tool, &v.DecidedBy, &v.Verdict} {
+			text, rest, ok := cutText(data)
+			if !ok {
+				return false
+			}
+			*to, data = string(text), rest
+		}
+		n, rest, ok := cutNumber(data)
+		if !ok || n > Size {
+			return false
+		}
+		use(v, int64(n))
+		data = rest
+	}
+	return true
+}
