@@ -154,8 +154,16 @@ func (s *memory) details(*Model) string {
 	if c.ended != "" {
 		fmt.Fprintf(&b, "! %s\n", c.ended)
 	}
-	choices.Render(&b, &c.Choice)
+	renderChoice(&b, &c.Choice)
 	return b.String()
+}
+
+// renderChoice writes a choice in full, with the commands for what this page does not do with it.
+func renderChoice(b *strings.Builder, c *admin.Choice) {
+	choices.Render(b, c)
+	for _, line := range choices.Commands(c) {
+		fmt.Fprintf(b, "in a shell: %s\n", line)
+	}
 }
 
 // dropForgotten removes what was forgotten before a key was typed.

@@ -27,6 +27,7 @@ func filledDaemon() *fake {
 	f.records[149].Unreadable, f.records[149].Decision.Effects = "not JSON", nil
 	f.choices = []admin.Choice{choiceOf("k1", "npm test"), choiceOf("k2", "make *"), choiceOf("k3", "git push")}
 	f.choices[1].Dormant, f.choices[1].Scope, f.choices[1].Of = true, "user", ""
+	f.choices[2].Line = true
 	f.choices[2].CoveredBy, f.choices[2].Expires = "k2", start.Add(time.Hour)
 	bad := questionOf("bad", time.Minute)
 	bad.Effects, bad.Reason, bad.Harness, bad.Arguments, bad.Cwd = []string{"run " + hostile, strings.Repeat("寿司", 100)}, hostile, hostile, hostile, hostile
@@ -58,6 +59,7 @@ func TestScreens(t *testing.T) {
 		"forgotten":    "3 x y",
 		"back":         "3 x y u",
 		"change":       "3 c right",
+		"line":         "3 j j c up ctrl+u r u n",
 		"changed":      "3 c right right enter",
 		"rules":        "4",
 		"help":         "?",

@@ -117,6 +117,9 @@ func (m *Model) keys() string {
 	case m.page != nil:
 		return "j k space scroll  q back"
 	case m.form != nil:
+		if f := m.form; f.fields[f.at].typed != nil {
+			return "tab field  " + cli.Either(m.now().Sub(f.opened) >= unread, "enter does it  ", "") + "esc back"
+		}
 		return "j k field  h l choose  " + cli.Either(m.now().Sub(m.form.opened) >= unread, "enter does it  ", "") + "esc back"
 	}
 	own := ""
@@ -204,7 +207,12 @@ func (m *Model) formLines(room int) []string {
 	var fields []string
 	for i := range f.fields {
 		fl := &f.fields[i]
-		line := fmt.Sprintf("%s%s: %s (%d of %d)", cli.Either(i == f.at, "> ", "  "), fl.name, fl.options[fl.at], fl.at+1, len(fl.options))
+		line := cli.Either(i == f.at, "> ", "  ") + fl.name + ": "
+		if fl.typed != nil {
+			line += fl.typed.shown(i == f.at)
+		} else {
+			line += fmt.Sprintf("%s (%d of %d)", fl.options[fl.at], fl.at+1, len(fl.options))
+		}
 		if m.height < 8 && i != f.at {
 			continue
 		}
@@ -220,6 +228,9 @@ func (m *Model) formLines(room int) []string {
 		out = append(out, fit(f.title, m.width))
 	}
 	left := max(room-len(out)-len(fields), 0)
+	if left > len(preview) {
+		preview = append(preview, "")
+	}
 	if len(preview) > left && left > 0 {
 		preview = append(preview[:left-1], fit("…", m.width))
 	}
