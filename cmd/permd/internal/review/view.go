@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -106,7 +107,7 @@ func (m *Model) foot() []string {
 		add(m.note, "warning", 2*most)
 	}
 	if m.height >= 8 && m.confirm == nil && !m.filtering {
-		add(m.keys(), "ended", 1)
+		add(someKeys(m.keys(), m.width), "ended", 1)
 	}
 	return out[max(len(out)-max(m.height-2, 0), 0):]
 }
@@ -135,6 +136,30 @@ func (m *Model) keys() string {
 	}
 	return own + "e explain  / filter  ? help  q quit"
 }
+
+// someKeys are as many of the keys, which stand two spaces apart, as a line has room for. The one that
+// shows all is among them.
+func someKeys(keys string, width int) string {
+	const all = "? help"
+	room := width - 2 // as fold leaves it
+	if strings.Contains(keys, all) {
+		room -= len("  " + all)
+	}
+	line := ""
+	for key := range strings.SplitSeq(keys, "  ") {
+		longer := line + cli.Either(line == "", "", "  ") + key
+		if key == all {
+			room += len("  " + all)
+		}
+		if len(longer) <= room {
+			line = longer
+		}
+	}
+	return cmp.Or(line, keys)
+}
+
+// narrow is below how many columns a screen leaves out what can be left out.
+const narrow = 60
 
 // listHeight is how many rows the list has.
 func (m *Model) listHeight() int {
