@@ -156,19 +156,6 @@ func (m *memoryClient) choose(ctx context.Context, f *choiceFilter) ([]admin.Cho
 	return m.list(ctx, f.ChoiceFilter)
 }
 
-// chosen returns the choices with the ids, or without any, those that match the filter.
-func (m *memoryClient) chosen(ctx context.Context, ids []string, f *choiceFilter) ([]admin.Choice, error) {
-	if len(ids) == 0 {
-		return m.choose(ctx, f)
-	}
-	ids, err := m.wholeChoices(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	got, err := m.callWithIDs(ctx, admin.MethodChoicesShow, ids)
-	return got.Choices, err
-}
-
 func (a *app) rememberListCommand() *cobra.Command {
 	var f choiceFilter
 	cmd := &cobra.Command{

@@ -82,6 +82,19 @@ func (a *app) rememberExport(ctx context.Context, ids []string, f choiceFilter, 
 	})
 }
 
+// chosen returns the choices with the ids, or without any, those that match the filter.
+func (m *memoryClient) chosen(ctx context.Context, ids []string, f *choiceFilter) ([]admin.Choice, error) {
+	if len(ids) == 0 {
+		return m.choose(ctx, f)
+	}
+	ids, err := m.wholeChoices(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	got, err := m.callWithIDs(ctx, admin.MethodChoicesShow, ids)
+	return got.Choices, err
+}
+
 func (a *app) rememberImportCommand() *cobra.Command {
 	o := admin.NewChoice{Scope: "project"}
 	var dryRun bool
