@@ -119,6 +119,7 @@ from then on.
 
 func (a *app) deny(ctx context.Context, m *memoryClient, o admin.Denial) error {
 	var done admin.Denied
+	a.printPreview(ctx, m, o.Width, admin.PreviewParams{DecisionIDs: []string{o.DecisionID}, Scope: o.Scope, Verdict: decisions.Deny})
 	if err := m.c.Call(ctx, admin.MethodQuestionsDeny, o, &done); err != nil {
 		return m.answerError(ctx, o.DecisionID, err)
 	}
@@ -160,15 +161,7 @@ func (m *memoryClient) answerError(ctx context.Context, id string, err error) er
 
 func (a *app) allow(ctx context.Context, m *memoryClient, o admin.Approval) error {
 	var done admin.Approved
-	if o.Width != "" && !a.JSON && a.AtTerminal() {
-		// What cannot be counted is no reason not to answer.
-		list, _ := choices.Previews(ctx, m.c, admin.PreviewParams{DecisionIDs: []string{o.DecisionID}, Scope: o.Scope})
-		for i := range list {
-			if list[i].Width == o.Width {
-				choices.RenderPreview(a.Out, &list[i])
-			}
-		}
-	}
+	a.printPreview(ctx, m, o.Width, admin.PreviewParams{DecisionIDs: []string{o.DecisionID}, Scope: o.Scope})
 	if err := m.c.Call(ctx, admin.MethodQuestionsAllow, o, &done); err != nil {
 		return m.answerError(ctx, o.DecisionID, err)
 	}
@@ -187,21 +180,47 @@ var scopeWords = map[string]string{
 // previews returns what the widths of the first questions would have matched, by the ids of these;
 // nothing where that cannot be counted.
 func (m *memoryClient) previews(ctx context.Context, list []admin.Question) map[string][]admin.Preview {
-	var ids []string
-	for i := range list[:min(len(list), admin.MaxPreviews)] {
-		if len(list[i].Widths) > 0 {
-			ids = append(ids, list[i].DecisionID)
+	of := map[string][]admin.Preview{}
+	list = list[:min(len(list), admin.MaxPreviews)]
+	for _, verdict := range []decisions.Verdict{decisions.Allow, decisions.Deny} {
+		var ids []string
+		for i := range list {
+			if widths := map[decisions.Verdict][]decisions.Width{decisions.Allow: list[i].Widths, decisions.Deny: list[i].RejectWidths}; len(widths[verdict]) > 0 {
+				ids = append(ids, list[i].DecisionID)
+			}
+		}
+		if ids == nil {
+			continue
+		}
+		got, _ := choices.Previews(ctx, m.c, admin.PreviewParams{DecisionIDs: ids, Verdict: verdict})
+		for _, p := range got {
+			of[p.DecisionID] = append(of[p.DecisionID], p)
 		}
 	}
-	if ids == nil {
-		return nil
-	}
-	of := map[string][]admin.Preview{}
-	got, _ := choices.Previews(ctx, m.c, admin.PreviewParams{DecisionIDs: ids})
-	for _, p := range got {
-		of[p.DecisionID] = append(of[p.DecisionID], p)
-	}
 	return of
+}
+
+// printPreview shows a person at a terminal what a width would have matched. What cannot be counted is no
+// reason not to answer.
+func (a *app) printPreview(ctx context.Context, m *memoryClient, width string, p admin.PreviewParams) {
+	if width == "" || a.JSON || !a.AtTerminal() {
+		return
+	}
+	list, _ := choices.Previews(ctx, m.c, p)
+	for i := range list {
+		if list[i].Width == width {
+			choices.RenderPreview(a.Out, &list[i])
+		}
+	}
+}
+
+// printCount prints what a width would have matched, in the column of what is said of it.
+func (a *app) printCount(previews []admin.Preview, width string) {
+	for i := range previews {
+		if words := choices.WouldHave(&previews[i]); previews[i].Width == width && words != "" {
+			fmt.Fprintf(cli.Folded(a.Out, 18), "                %s\n", words)
+		}
+	}
 }
 
 func (a *app) listQuestions(ctx context.Context, m *memoryClient) error {
@@ -247,17 +266,14 @@ func (a *app) listQuestions(ctx context.Context, m *memoryClient) error {
 			for line := range strings.Lines(width.Rule) {
 				fmt.Fprintf(cli.Folded(a.Out, 18), "                %s\n", display.Display(strings.TrimSuffix(line, "\n")))
 			}
-			for _, p := range previews[q.DecisionID] {
-				if words := choices.WouldHave(&p); p.Width == width.ID && words != "" {
-					fmt.Fprintf(cli.Folded(a.Out, 18), "                %s\n", words)
-				}
-			}
+			a.printCount(previews[q.DecisionID], width.ID)
 		}
 		if q.NotRemembered != "" {
 			fmt.Fprintf(w, "    only once, not remembered: %s\n", display.Display(q.NotRemembered))
 		}
 		for _, width := range q.RejectWidths {
 			fmt.Fprintf(cli.Folded(a.Out, 16), "    --width %s  never: %s (%s)\n", width.ID, choices.OneLine(width.Label), cmp.Or(scopeWords[width.Scope], width.Scope))
+			a.printCount(previews[q.DecisionID], width.ID)
 		}
 	}
 	return nil

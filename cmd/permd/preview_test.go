@@ -162,61 +162,86 @@ func TestPreviewOfWidths(t *testing.T) {
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{"package.json": `{"scripts": {"test": "echo 1"}}`})
 	commands := []string{"go test ./a", "go test ./b", "go test ./a -run X", "npm test", "curl https://x.example/a", "curl https://x.example/b", "frob", "go test ./a && frob"}
-	var log []string // the commands that were sent
+	type sent struct {
+		command string
+		denied  bool
+	}
+	var log []sent
 	send := func(command string) (matched bool) {
 		before := d.uses(t)
 		d.hook(t, "cursor", hookInput(hookShell[8].in, project, command))
-		log = append(log, command)
-		return d.uses(t) > before
+		matched = d.uses(t) > before
+		log = append(log, sent{command, false})
+		return matched
 	}
 	for range 2 {
 		for _, command := range commands {
 			send(command)
 		}
 	}
-	total := 0
-	for _, command := range testload.WithShort(t, 2, commands) {
-		for _, scope := range []string{"", "session", "user"} {
-			for w := 0; ; w++ {
-				send(command)
-				list := objects[admin.Question](t, d, "allow")
-				q := list[len(list)-1]
-				if w >= len(q.Widths) {
-					break
+	total := map[decisions.Verdict]int{}
+	// try compares what is said of a width of a yes or a no with what its answer does, and reports
+	// whether there is such a width.
+	try := func(command, scope string, verdict decisions.Verdict, w int) bool {
+		t.Helper()
+		send(command)
+		list := objects[admin.Question](t, d, "allow")
+		q := list[len(list)-1]
+		widths := map[decisions.Verdict][]decisions.Width{decisions.Allow: q.Widths, decisions.Deny: q.RejectWidths}[verdict]
+		if w >= len(widths) {
+			return false
+		}
+		said, err := choices.Previews(t.Context(), d.dialAdmin(t), admin.PreviewParams{DecisionIDs: []string{q.DecisionID}, Scope: scope, Verdict: verdict})
+		if err != nil || len(said) != len(widths) {
+			t.Fatalf("%s: %d previews, %v", command, len(said), err)
+		}
+		one := &said[w]
+		var answer any = admin.Approval{DecisionID: q.DecisionID, Width: widths[w].ID, Scope: scope}
+		method := admin.MethodQuestionsAllow
+		if verdict == decisions.Deny {
+			method, answer = admin.MethodQuestionsDeny, admin.Denial{DecisionID: q.DecisionID, Width: widths[w].ID, Scope: scope}
+		}
+		stored := d.manage(t, method, answer, nil)
+		if (stored != nil) != (one.Refused != "") {
+			t.Errorf("%s, %s, %q: %v, and the preview says %q", command, widths[w].ID, scope, stored, one.Refused)
+		}
+		if stored != nil {
+			return true
+		}
+		before, matched := log, map[string]bool{}
+		for _, command := range commands {
+			if matched[command] = send(command); matched[command] {
+				log[len(log)-1].denied = verdict == decisions.Deny
+			}
+		}
+		// On a slow machine not all are looked at, but the newest.
+		want := admin.Preview{Requests: max(1, min(one.Requests, len(before)))}
+		for _, r := range before[len(before)-want.Requests:] {
+			if matched[r.command] {
+				want.Matched++
+				if r.denied {
+					want.Denied++
 				}
-				said, err := choices.Previews(t.Context(), d.dialAdmin(t), admin.PreviewParams{DecisionIDs: []string{q.DecisionID}, Scope: scope})
-				if err != nil || len(said) != len(q.Widths) {
-					t.Fatalf("%s: %d previews, %v", command, len(said), err)
+			}
+		}
+		log[len(before)-1].denied = verdict == decisions.Deny // it was answered
+		if counted(one) != counted(&want) {
+			t.Errorf("%s, %s, %q: the preview is %s, and it is %s", command, widths[w].ID, scope, counted(one), counted(&want))
+		}
+		total[verdict] += want.Matched
+		d.permd(t, "remember", "forget", "--all")
+		return true
+	}
+	for _, verdict := range []decisions.Verdict{decisions.Allow, decisions.Deny} {
+		for _, command := range testload.WithShort(t, 2, commands) {
+			for _, scope := range map[decisions.Verdict][]string{decisions.Allow: {"", "session", "user"}, decisions.Deny: {"", "user"}}[verdict] {
+				for w := 0; try(command, scope, verdict, w); w++ {
 				}
-				one := &said[w]
-				stored := d.manage(t, admin.MethodQuestionsAllow, admin.Approval{DecisionID: q.DecisionID, Width: q.Widths[w].ID, Scope: scope}, nil)
-				if (stored != nil) != (one.Refused != "") {
-					t.Errorf("%s, %s, %q: %v, and the preview says %q", command, q.Widths[w].ID, scope, stored, one.Refused)
-				}
-				if stored != nil {
-					continue
-				}
-				before, matched := log, map[string]bool{}
-				for _, command := range commands {
-					matched[command] = send(command)
-				}
-				// On a slow machine not all are looked at, but the newest.
-				want := admin.Preview{Requests: max(1, min(one.Requests, len(before)))}
-				for _, command := range before[len(before)-want.Requests:] {
-					if matched[command] {
-						want.Matched++
-					}
-				}
-				if counted(one) != counted(&want) {
-					t.Errorf("%s, %s, %q: the preview is %s, and it is %s", command, q.Widths[w].ID, scope, counted(one), counted(&want))
-				}
-				total += want.Matched
-				d.permd(t, "remember", "forget", "--all")
 			}
 		}
 	}
-	if total == 0 {
-		t.Error("nothing was tried")
+	if total[decisions.Allow] == 0 || total[decisions.Deny] == 0 {
+		t.Errorf("nothing was tried: %v", total)
 	}
 }
 
@@ -312,6 +337,7 @@ func TestPreviewCommands(t *testing.T) {
 	}
 	d.hook(t, "cursor", hookInput(hookShell[8].in, project, "go vet ./a"))
 	says("would have matched 1 of the last 7 requests of this project", "allow")
+	says("never: run go vet ./a (also with more options) (in this project) would have matched 1 of the last 7 requests of this project", "allow")
 	says(`"previews":[{"decisionId":"`, "allow", "--json")
 }
 

@@ -25,12 +25,13 @@ func (a *app) rememberExportCommand() *cobra.Command {
 	var f choiceFilter
 	format := "rules"
 	cmd := &cobra.Command{
-		Use:         "export",
+		Use:         "export [CHOICE...]",
 		Annotations: readsOnly,
 		Short:       "Print remembered choices as rules",
 		Long: `Print remembered choices in the format of rules.yaml, each with a comment that
-says where it applies. Choices that no line can express (about script contents,
-secrets or sessions) are left out; a comment counts them.
+says where it applies: those with the given ids, or all that match the options.
+Choices that no line can express (about script contents, secrets or sessions)
+are left out; a comment counts them.
 
 With --format rego, print a file of rules in Rego that decide as the choices do,
 also where they apply; a comment for each that is left out says why. With
@@ -39,12 +40,15 @@ also where they apply; a comment for each that is left out says why. With
 ` + cli.ExitCodes,
 		Example: `  permd remember export --scope user > rules.yaml
   permd remember export --format rego > remembered.rego`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		ValidArgsFunction: a.completeChoices,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && !f.empty() {
+				return cli.Failf(cli.ExitUsage, "leave one of them out", "ids of choices and a filter exclude each other")
+			}
 			if !slices.Contains(exportFormats, format) {
 				return cli.Failf(cli.ExitUsage, "one of: "+strings.Join(exportFormats, ", "), "unknown format %q", format)
 			}
-			return a.rememberExport(cmd.Context(), f, format)
+			return a.rememberExport(cmd.Context(), args, f, format)
 		},
 	}
 	f.flags(cmd)
@@ -56,10 +60,10 @@ also where they apply; a comment for each that is left out says why. With
 // exportFormats are the formats of an export of choices.
 var exportFormats = []string{"rules", "rego", "jsonl"}
 
-// rememberExport prints choices in a format.
-func (a *app) rememberExport(ctx context.Context, f choiceFilter, format string) error {
+// rememberExport prints choices in a format: those with the ids, or without any, those that match.
+func (a *app) rememberExport(ctx context.Context, ids []string, f choiceFilter, format string) error {
 	return withMemory(ctx, func(m *memoryClient) error {
-		list, err := m.choose(ctx, &f)
+		list, err := m.chosen(ctx, ids, &f)
 		if err != nil {
 			return err
 		}
@@ -76,6 +80,19 @@ func (a *app) rememberExport(ctx context.Context, f choiceFilter, format string)
 		choices.Export(a.Out, list)
 		return nil
 	})
+}
+
+// chosen returns the choices with the ids, or without any, those that match the filter.
+func (m *memoryClient) chosen(ctx context.Context, ids []string, f *choiceFilter) ([]admin.Choice, error) {
+	if len(ids) == 0 {
+		return m.choose(ctx, f)
+	}
+	ids, err := m.wholeChoices(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	got, err := m.callWithIDs(ctx, admin.MethodChoicesShow, ids)
+	return got.Choices, err
 }
 
 func (a *app) rememberImportCommand() *cobra.Command {

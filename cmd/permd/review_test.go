@@ -9,7 +9,9 @@ import (
 
 	"github.com/creack/pty"
 
+	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/socket/admin"
 )
 
 // terminal is a page in a terminal of tmux.
@@ -91,7 +93,7 @@ func TestReview(t *testing.T) {
 			t.Fatalf("the client hears %+v, want %s", a, want)
 		}
 	}
-	choices := func() string {
+	remembered := func() string {
 		t.Helper()
 		return d.permd(t, "remember", "list")
 	}
@@ -108,12 +110,12 @@ func TestReview(t *testing.T) {
 	page.keys("j") // what was answered goes with this key
 	page.shows("> ", "run sh run.sh always", ready)
 	page.keys("A")
-	page.shows("always allow", "is allowed, and from now on", "> remember: exactly this")
+	page.shows("always allow", "is allowed, and from now on", "> remember: exactly this", d.countOf(t, "w1"))
 	page.shows("enter does it")
 	page.keys("Enter")
 	hears(got, "allow")
 	page.shows("remembered: allow run sh run.sh always", "u takes it back")
-	if list := choices(); !strings.Contains(list, "sh run.sh always") {
+	if list := remembered(); !strings.Contains(list, "sh run.sh always") {
 		t.Fatalf("remembered is\n%s", list)
 	}
 	if _, err := l.say("permd/decide", `{"sessionId":"s1","calls":[%s]}`, strings.Replace(lateCall, "sh run.sh data", "sh run.sh always", 1)); err != nil {
@@ -132,14 +134,14 @@ func TestReview(t *testing.T) {
 	page.keys("j")
 	page.shows("> ", "run sh run.sh never", ready)
 	page.keys("D")
-	page.shows("always deny", "> remember: run sh run.sh never")
+	page.shows("always deny", "> remember: run sh run.sh never", d.countOf(t, "r1"))
 	page.shows("enter does it")
 	page.keys("Enter")
 	hears(got, "deny")
 	page.shows("remembered: deny run sh run.sh never")
 	page.keys("u")
 	page.shows("taken back: answer", "forgotten: deny run sh run.sh never")
-	if list := choices(); strings.Contains(list, "never") {
+	if list := remembered(); strings.Contains(list, "never") {
 		t.Fatalf("remembered is\n%s", list)
 	}
 
@@ -162,12 +164,12 @@ func TestReview(t *testing.T) {
 	page.shows("nothing was done")
 	page.keys("x", "y")
 	page.shows("forgotten: allow run sh run.sh always", "u takes it back")
-	if list := choices(); strings.Contains(list, "always") {
+	if list := remembered(); strings.Contains(list, "always") {
 		t.Fatalf("remembered is\n%s", list)
 	}
 	page.keys("u")
 	page.shows("taken back: forget", "holds again: allow run sh run.sh always")
-	if list := choices(); !strings.Contains(list, "sh run.sh always") {
+	if list := remembered(); !strings.Contains(list, "sh run.sh always") {
 		t.Fatalf("remembered is\n%s", list)
 	}
 	page.shows("> allow run sh run.sh always")
@@ -177,6 +179,29 @@ func TestReview(t *testing.T) {
 	page.keys("Enter")
 	page.shows("now: allow run sh run.sh always")
 
+	// Another line, with what the command says of it, and taken back.
+	id = strings.Fields(d.permd(t, "remember", "add", "run", "frob build", "--dir", l.project))[0]
+	page.keys("r")
+	page.shows("1 of 2")
+	page.keys("G")
+	page.shows("> allow run frob build (project")
+	page.keys("c", "Up", " ", "*")
+	would := strings.Join(strings.Fields(d.permd(t, "remember", "change", id, "--line", "frob build *", "--dry-run")), " ")
+	page.shows("> line: frob build *", would, "enter does it")
+	if !strings.Contains(would, "would have matched ") {
+		t.Errorf("a dry run says %s", would)
+	}
+	page.keys("Enter")
+	page.shows("now: allow run frob build *", "u takes it back")
+	if list := remembered(); !strings.Contains(list, "frob build *") {
+		t.Fatalf("remembered is\n%s", list)
+	}
+	page.keys("u")
+	page.shows("taken back: change")
+	if list := remembered(); strings.Contains(list, "frob build *") || !strings.Contains(list, "frob build") {
+		t.Fatalf("remembered is\n%s", list)
+	}
+
 	page.keys("2")
 	page.shows("[2 decisions]", "ask, denied", "run sh run.sh never")
 	page.keys("e")
@@ -185,6 +210,29 @@ func TestReview(t *testing.T) {
 	page.shows("[4 rules]", "ask")
 	page.keys("q")
 	page.shows("ended with 0")
+}
+
+// countOf returns what permd allow says that a width of the only question would have matched.
+func (d *testDaemon) countOf(t *testing.T, width string) string {
+	t.Helper()
+	list := objects[struct {
+		admin.Question
+		Previews []admin.Preview `json:"previews"`
+	}](t, d, "allow")
+	if len(list) != 1 {
+		t.Fatalf("%d questions wait", len(list))
+	}
+	for i := range list[0].Previews {
+		if p := &list[0].Previews[i]; p.Width == width && p.Requests > 0 {
+			words := choices.WouldHave(p)
+			if text := strings.Join(strings.Fields(d.permd(t, "allow")), " "); !strings.Contains(text, words) {
+				t.Errorf("permd allow does not say %q:\n%s", words, text)
+			}
+			return words
+		}
+	}
+	t.Fatalf("nothing is said of %s: %+v", width, list[0].Previews)
+	return ""
 }
 
 // TestReviewRefused: without a terminal that can show it, the page says what can be used instead.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/admin"
 )
@@ -75,6 +77,18 @@ func (d *testDaemon) choices(t *testing.T) []admin.Choice {
 	return list.Choices
 }
 
+// choose gives a field a value, as a person does.
+func (b *browser) choose(field, value string) {
+	b.t.Helper()
+	b.do("choosing "+value, chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(e => { e.value = %q; for (const name of ["input", "change"]) e.dispatchEvent(new Event(name, {bubbles: true})) })(document.querySelector(%q))`, value, field)))
+}
+
+// says waits until the page shows a text, whose lines may be others.
+func (b *browser) says(want string) {
+	b.t.Helper()
+	eventually.Holds(b.t, "the page says "+want, func() bool { return strings.Contains(strings.Join(strings.Fields(b.text()), " "), want) }, b.text)
+}
+
 // focused is the element that has the focus.
 func (b *browser) focused() string {
 	b.t.Helper()
@@ -115,6 +129,15 @@ func TestReviewWebActions(t *testing.T) {
 	b.page("questions")
 	second := d.waitsFor(t, project, "s2", "curl -X POST https://api.example.com/two")
 	b.shows("https://api.example.com/two")
+	// What each width would have matched, in the scope that is chosen, is what the command says.
+	b.shows(d.countOf(t, "w1"))
+	b.shows(d.countOf(t, "r1"))
+	said, err := choices.Previews(t.Context(), d.dialAdmin(t), admin.PreviewParams{DecisionIDs: []string{second.id}, Scope: "user"})
+	if err != nil || strings.Contains(b.text(), choices.Count(&said[0])+"\n") {
+		t.Fatalf("the page says %q before it is asked: %v", choices.Count(&said[0]), err)
+	}
+	b.choose("select[name=scope]", "user")
+	b.shows(choices.Count(&said[0]) + "\n")
 	b.do("allowing for always", chromedp.Click(chromedp.CSS(`input[name=width][value=w1]`)), chromedp.SetValue(chromedp.CSS("select[name=scope]"), "project"),
 		chromedp.SetValue(chromedp.CSS("select[name=expires]"), "28800"))
 	b.press("allowing for always", "button.allow.settled", "article.result .done")
@@ -169,9 +192,9 @@ func TestReviewWebActions(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.permd(t, "deny", fourth.id)
-	said, err := chromedp.Run(b.Context, chromedp.Evaluate[string](`fetch("questions/`+fourth.id+`", {method: "POST", headers: {"Content-Type": "application/x-www-form-urlencoded"}, body: `+"`"+late+"`"+`}).then(r => r.text().then(x => r.status + x))`, chromedp.EvalAwaitPromise))
-	if err != nil || len(said) < 3 || said[:3] != "409" {
-		t.Errorf("a second answer: %v %.80s", err, said)
+	told, err := chromedp.Run(b.Context, chromedp.Evaluate[string](`fetch("questions/`+fourth.id+`", {method: "POST", headers: {"Content-Type": "application/x-www-form-urlencoded"}, body: `+"`"+late+"`"+`}).then(r => r.text().then(x => r.status + x))`, chromedp.EvalAwaitPromise))
+	if err != nil || len(told) < 3 || told[:3] != "409" {
+		t.Errorf("a second answer: %v %.80s", err, told)
 	}
 	if got := <-fourth.answer; got != "deny" {
 		t.Errorf("the client is told %s", got)
@@ -206,6 +229,24 @@ func TestReviewWebActions(t *testing.T) {
 	}
 	line := strings.Fields(d.permd(t, "remember", "add", "run", "frob build", "--dir", project))[0]
 	b.page("choices/" + line)
+	would := func(args ...string) string {
+		t.Helper()
+		return strings.Join(strings.Fields(d.permd(t, append([]string{"remember", "change", line, "--dry-run"}, args...)...)), " ")
+	}
+	_, asItIs, _ := strings.Cut(would("--for-ever"), " would have ")
+	b.shows("as it is, it would have " + asItIs)
+	b.choose("input[name=line]", "frob build *")
+	b.says(would("--line", "frob build *"))
+	b.choose("form[action$=change] select[name=scope]", "user")
+	b.says(would("--line", "frob build *", "--scope", "user"))
+	b.choose("form[action$=change] select[name=scope]", "")
+	b.choose("input[name=line]", "sh -c *")
+	b.says("would be refused: ")
+	// What the page names for a shell prints the choice.
+	b.shows("permd remember export " + line)
+	if out := d.permd(t, "remember", "export", line); !strings.Contains(out, "'frob build'") || strings.Contains(out, "docs") {
+		t.Errorf("permd remember export %s prints\n%s", line, out)
+	}
 	b.do("widening", chromedp.SetValue(chromedp.CSS("input[name=line]"), "frob build *"), chromedp.SetValue(chromedp.CSS("select[name=expires]"), "28800"), chromedp.Click(chromedp.CSS("form[action$=change] .fields button")), chromedp.WaitVisible(chromedp.CSS(".result .done")))
 	b.shows("allow run frob build * (project ")
 	if list := d.choices(t); !slices.ContainsFunc(list, func(c admin.Choice) bool { return c.Rule == "frob build *" && !c.Expires.IsZero() }) || slices.ContainsFunc(list, func(c admin.Choice) bool { return c.Rule == "frob build" }) {

@@ -51,4 +51,10 @@ func TestStagedReasons(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	link("/etc/hosts", "lnk")
+	d.start(t)
+	id := d.asks(t, project).bash("git add lnk").ID
+	if out := d.permd(t, "explain", id); !strings.Contains(out, "almost   base allow: git may stage files, and make branches") || strings.Contains(out, "Formatters") {
+		t.Errorf("permd explain says\n%s", out)
+	}
 }

@@ -15,13 +15,19 @@ import rego.v2
 #   id: base.own-data
 allow contains "changes only what git keeps of the project" if {
 	input.effect.kind == "run"
+	input.effect.program == "git"
 	input.effect.own_data == true
-	own_data_run
+	plain_git_run
 }
 
 own_data_run if {
-	input.effect.own_data == true
 	input.effect.program == "git"
+	input.effect.own_data == true
+	plain_git_run
+}
+
+# The program is not named here, so that permd explain names the rule for git alone.
+plain_git_run if {
 	input.effect.known == true
 	input.effect.claimed == false
 	input.effect.declared == false

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 )
@@ -17,10 +18,11 @@ const MaxPreviews = 16
 
 // PreviewParams name what a preview is of, in exactly one of its members.
 type PreviewParams struct {
-	// DecisionIDs are pending questions: of each, all widths, in Scope, or with "" in the scope
-	// that each has.
-	DecisionIDs []string `json:"decisionIds,omitzero"`
-	Scope       string   `json:"scope,omitzero"`
+	// DecisionIDs are pending questions: of each, all widths of a yes, or with the verdict deny
+	// all those of a no, in Scope, or with "" in the scope that each has.
+	DecisionIDs []string          `json:"decisionIds,omitzero"`
+	Scope       string            `json:"scope,omitzero"`
+	Verdict     decisions.Verdict `json:"verdict,omitzero"`
 	// Add is a choice in words.
 	Add *NewChoice `json:"add,omitzero"`
 	// Change is what choices would become. Without a scope and a time limit, they are taken as
@@ -72,8 +74,10 @@ func registerPreview(m socket.Methods, mem Memory) {
 			}
 		}
 		switch {
-		case named != 1 || p.Scope != "" && p.DecisionIDs == nil:
-			return nil, invalidParams("name one of decisionIds, add and change; a scope belongs to decisionIds")
+		case named != 1 || (p.Scope != "" || p.Verdict != "") && p.DecisionIDs == nil:
+			return nil, invalidParams("name one of decisionIds, add and change; a scope and a verdict belong to decisionIds")
+		case p.Verdict != "" && p.Verdict != decisions.Allow && p.Verdict != decisions.Deny:
+			return nil, invalidParams("the verdict of a preview is allow or deny")
 		case len(p.DecisionIDs) > MaxPreviews, p.DecisionIDs != nil && len(p.DecisionIDs) == 0,
 			p.Change != nil && (len(p.Change.IDs) == 0 || len(p.Change.IDs) > MaxPreviews):
 			return nil, invalidParams(fmt.Sprintf("a preview is of 1 to %d questions or choices", MaxPreviews))

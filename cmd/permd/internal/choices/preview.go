@@ -50,10 +50,27 @@ func WouldHave(p *admin.Preview) string {
 	return words
 }
 
+// Count says the counts of a preview in a sentence, or why it would not be remembered.
+func Count(p *admin.Preview) string {
+	if p.Refused != "" {
+		return "would be refused: " + display.Display(p.Refused)
+	}
+	return WouldHave(p)
+}
+
+// Commands are the commands for what the pages do not do with a choice.
+func Commands(c *admin.Choice) []string {
+	list := []string{"permd remember export " + c.ID}
+	if c.Unconfirmed {
+		list = append(list, "permd remember confirm "+c.ID)
+	}
+	return list
+}
+
 // RenderPreview writes what would be stored, and what it would have matched.
 func RenderPreview(w io.Writer, p *admin.Preview) {
 	if p.Refused != "" {
-		fmt.Fprintf(cli.Folded(w, 4), "would be refused: %s\n", display.Display(p.Refused))
+		fmt.Fprintln(cli.Folded(w, 4), Count(p))
 		return
 	}
 	for i := range p.Choices {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,8 +56,12 @@ func (m choices) Preview(ctx context.Context, uid *uint32, of uint32, p admin.Pr
 				return nil, admin.ErrNoQuestion
 			}
 			d := open[i].Decision
-			for _, w := range d.Widths {
-				t, err := m.d.memory.TryAnswer(decisions.Answer{DecisionID: id, Verdict: decisions.Allow, Offer: d.Offer, Width: w.ID, Scope: p.Scope})
+			verdict, widths := cmp.Or(p.Verdict, decisions.Allow), d.Widths
+			if verdict == decisions.Deny {
+				widths = rejectWidths(m.d.memory, d)
+			}
+			for _, w := range widths {
+				t, err := m.d.memory.TryAnswer(decisions.Answer{DecisionID: id, Verdict: verdict, Offer: d.Offer, Width: w.ID, Scope: p.Scope})
 				add(admin.Preview{DecisionID: id, Width: w.ID}, t, err)
 			}
 		}

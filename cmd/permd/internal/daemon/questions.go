@@ -34,15 +34,21 @@ func (q questions) Questions(uid *uint32) []admin.Question {
 			w.Reason = "permd was locked when it was asked"
 		}
 		w.Widths, w.NotRemembered = append(w.Widths, o.Decision.Widths...), o.Decision.NotRemembered
-		if offer := o.Decision.Offer; offer != nil && offer.Reject != nil {
-			w.RejectWidths = q.d.memory.RejectWidths(offer.Reject)
-		}
+		w.RejectWidths = rejectWidths(q.d.memory, o.Decision)
 		for i := range o.Decision.Effects {
 			w.Effects = append(w.Effects, o.Decision.Effects[i].Text)
 		}
 		list = append(list, w)
 	}
 	return list
+}
+
+// rejectWidths returns what a no to a question can be remembered for.
+func rejectWidths(memory *remember.Store, d *decisions.Decision) []decisions.Width {
+	if d.Offer == nil || d.Offer.Reject == nil {
+		return nil
+	}
+	return memory.RejectWidths(d.Offer.Reject)
 }
 
 // Allow answers a question with yes.

@@ -254,15 +254,33 @@ func (t *transcripts) count(c *pastCall, d *decisions.Decision) {
 		t.Deny++
 		tool.Deny++
 	}
-	name := d.Reason
-	for i := range d.Effects {
-		if e := &d.Effects[i]; e.Verdict == d.Verdict {
-			name = e.Text
-			break
+	t.group(groupKey{d.Verdict, nameOf(d)}, d.Reason).Count++
+}
+
+// nameOf says what was decided: the first effect with the verdict. If that comes from commands, these say
+// more.
+func nameOf(d *decisions.Decision) string {
+	i := slices.IndexFunc(d.Effects, func(e decisions.EffectDecision) bool { return e.Verdict == d.Verdict })
+	switch {
+	case i < 0:
+		return d.Reason
+	case d.Effects[i].Kind == effects.KindRun:
+		return d.Effects[i].Text
+	}
+	var runs []string
+	for k := range d.Effects {
+		if e := &d.Effects[k]; e.Kind == effects.KindRun && len(runs) < maxRuns {
+			runs = append(runs, e.Text)
 		}
 	}
-	t.group(groupKey{d.Verdict, name}, d.Reason).Count++
+	if runs == nil {
+		return d.Effects[i].Text
+	}
+	return strings.Join(runs, " + ")
 }
+
+// maxRuns is how many commands of a call are named.
+const maxRuns = 4
 
 // group returns the group of that name. Beyond the bound there is one for all others.
 func (t *transcripts) group(key groupKey, reason string) *Counted {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,6 +88,13 @@ func transcriptsOf(t *testing.T, harness, project string, calls [][2]string) (di
 	return dir
 }
 
+func names(list []*Counted) (names []string) {
+	for _, c := range list {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
 // TestTranscripts compares with what the methods of the socket decide of the same calls.
 func TestTranscripts(t *testing.T) {
 	dirs := world(t, 0)
@@ -124,6 +132,10 @@ func TestTranscripts(t *testing.T) {
 		}
 		if r.Files != 3 || r.Damaged != 4 || r.Allow == 0 || r.Ask == 0 {
 			t.Errorf("%s: %+v", h.Name, r)
+		}
+		// What a command does is named by the command.
+		if h.Name == "claude" && !slices.ContainsFunc(r.Asked, func(c *Counted) bool { return strings.HasPrefix(c.Name, "run curl -H ") }) {
+			t.Errorf("%s: asked %s", h.Name, names(r.Asked))
 		}
 		if err := r.Print(s); err != nil {
 			t.Fatal(err)

@@ -168,7 +168,7 @@ func (m *Model) allowForm(q *question) {
 		m.note = "only once, not remembered: " + display.Display(q.NotRemembered)
 		return
 	}
-	m.answerForm(q, "always allow", q.Widths, func(asked *admin.Question, w *decisions.Width) string {
+	m.answerForm(q, "always allow", decisions.Allow, q.Widths, func(asked *admin.Question, w *decisions.Width) string {
 		return strings.Join(asked.Effects, "\n") + "\nis allowed, and from now on\n    " + strings.ReplaceAll(strings.TrimSuffix(w.Rule, "\n"), "\n", "\n    ")
 	}, func(id, width, scope string, limit int64) tea.Cmd {
 		return m.allow(admin.Approval{DecisionID: id, Width: width, Scope: scope, ExpiresIn: limit})
@@ -181,7 +181,7 @@ func (m *Model) denyForm(q *question) {
 		m.note = "nothing of it can be remembered here: d denies it once, permd remember add --reject remembers a line"
 		return
 	}
-	m.answerForm(q, "always deny", q.RejectWidths, func(asked *admin.Question, w *decisions.Width) string {
+	m.answerForm(q, "always deny", decisions.Deny, q.RejectWidths, func(asked *admin.Question, w *decisions.Width) string {
 		return strings.Join(asked.Effects, "\n") + "\nis denied, and from now on every call with\n    " + strings.ReplaceAll(w.Label, "\n", "\n    ")
 	}, func(id, width, scope string, limit int64) tea.Cmd {
 		return m.deny(admin.Denial{DecisionID: id, Width: width, Scope: scope, ExpiresIn: limit})
@@ -190,7 +190,7 @@ func (m *Model) denyForm(q *question) {
 
 // answerForm lets the person choose one of the widths of a question, where it holds and how long.
 func (m *Model) answerForm(
-	q *question, title string, widths []decisions.Width,
+	q *question, title string, verdict decisions.Verdict, widths []decisions.Width,
 	preview func(asked *admin.Question, w *decisions.Width) string, send func(id, width, scope string, limit int64) tea.Cmd,
 ) {
 	asked := q.Question
@@ -200,7 +200,7 @@ func (m *Model) answerForm(
 	}
 	scopes := []string{"", "session", "session+children", "project", "user"}
 	named := make([]string, len(scopes))
-	f := &form{title: title, asked: &asked, opened: m.now()}
+	f := &form{title: title, asked: &asked, opened: m.now(), previews: map[string]previewsMsg{}}
 	for i, s := range scopes {
 		named[i] = scopeWords[s]
 	}
@@ -212,7 +212,10 @@ func (m *Model) answerForm(
 		if w.Scope == "" {
 			f.fields[1].options[0] = "choose one"
 		}
-		return preview(&asked, w)
+		return preview(&asked, w) + "\n" + f.count(w.ID)
+	}
+	f.asks = func() admin.PreviewParams {
+		return admin.PreviewParams{DecisionIDs: []string{asked.DecisionID}, Scope: scopes[f.fields[1].at], Verdict: verdict}
 	}
 	f.send = func() tea.Cmd {
 		w := &widths[f.fields[0].at]
@@ -227,47 +230,6 @@ func (m *Model) answerForm(
 			limit = seconds(n - 1)
 		}
 		return send(asked.DecisionID, w.ID, scope, limit)
-	}
-	m.form = f
-}
-
-// changeForm lets the person choose where and until when a choice holds.
-func (m *Model) changeForm() {
-	c := m.choices.row()
-	if c == nil || c.ended != "" {
-		m.note = "no choice to change"
-		return
-	}
-	changed := admin.ChangedChoices{IDs: []string{c.ID}, Dir: m.dir}
-	line, d := inOneLine(&c.Choice), m.daemon
-	ends := "never ends"
-	if !c.Expires.IsZero() {
-		ends = "ends " + c.Expires.Local().Format(time.DateTime)
-	}
-	f := &form{title: "change", opened: m.now()}
-	f.fields = []field{
-		{name: "where", options: []string{"as it is", "in the project (one of the user: that of " + display.Display(m.dir) + ")", "everywhere"}},
-		{name: "ends", options: append([]string{"as it is", "never"}, limitNames()...)},
-	}
-	f.preview = func() string { return line + "\n" + ends }
-	f.send = func() tea.Cmd {
-		changed.Scope = []string{"", "project", "user"}[f.fields[0].at]
-		switch n := f.fields[1].at; n {
-		case 0:
-		case 1:
-			changed.Forever = true
-		default:
-			changed.ExpiresIn = seconds(n - 2)
-		}
-		if changed.Scope == "" && f.fields[1].at == 0 {
-			m.note = "nothing to change"
-			return nil
-		}
-		return func() tea.Msg {
-			var got admin.Choices
-			err := d.Call(admin.MethodChoicesChange, changed, &got)
-			return changedMsg{changed.IDs[0], got, err}
-		}
 	}
 	m.form = f
 }
@@ -288,7 +250,7 @@ func (m *Model) explain() tea.Cmd {
 			err := d.Call(admin.MethodChoicesShow, map[string][]string{"choiceIds": {id}}, &got)
 			var b strings.Builder
 			for i := range got.Choices {
-				choices.Render(&b, &got.Choices[i])
+				renderChoice(&b, &got.Choices[i])
 			}
 			return explainedMsg{"choice " + id, b.String(), err}
 		}

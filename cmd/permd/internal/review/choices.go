@@ -3,6 +3,7 @@ package review
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -113,7 +114,7 @@ func (s *memory) empty() string {
 
 func (s *memory) filter(words []string) {
 	s.filters = len(words) > 0
-	s.match = matching(words, func(c *choice) string { return c.line() + " " + c.ID })
+	s.match = matching(words, func(c *choice) string { return c.line() + " " + c.ID + " " + c.Of })
 	s.choose()
 }
 
@@ -130,7 +131,11 @@ func (c *choice) line() string {
 	if c.ended != "" {
 		return inOneLine(&c.Choice) + ": " + c.ended
 	}
-	line := inOneLine(&c.Choice) + ", " + choices.Use(&c.Choice)
+	short := c.Choice
+	if c.Scope == "project" && path.IsAbs(c.Of) {
+		short.Of = path.Base(c.Of) // the details have all of it
+	}
+	line := inOneLine(&short) + ", " + choices.Use(&short)
 	if !c.Expires.IsZero() {
 		line += ", ends " + c.Expires.Local().Format("01-02 15:04")
 	}
@@ -154,8 +159,16 @@ func (s *memory) details(*Model) string {
 	if c.ended != "" {
 		fmt.Fprintf(&b, "! %s\n", c.ended)
 	}
-	choices.Render(&b, &c.Choice)
+	renderChoice(&b, &c.Choice)
 	return b.String()
+}
+
+// renderChoice writes a choice in full, with the commands for what this page does not do with it.
+func renderChoice(b *strings.Builder, c *admin.Choice) {
+	choices.Render(b, c)
+	for _, line := range choices.Commands(c) {
+		fmt.Fprintf(b, "in a shell: %s\n", line)
+	}
 }
 
 // dropForgotten removes what was forgotten before a key was typed.

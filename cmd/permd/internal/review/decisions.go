@@ -211,7 +211,7 @@ func (s *log) filter(words []string) {
 			local = append(local, w)
 		}
 	}
-	s.match, s.local = matching(local, func(r *record) string { return recordLine(r) + " " + recordDetails(r) }), len(local) > 0
+	s.match, s.local = matching(local, func(r *record) string { return recordLine(r, time.Time{}, narrow) + " " + recordDetails(r) }), len(local) > 0
 	if f != s.selected {
 		s.selected, s.older, s.known = f, 0, false
 		s.version++
@@ -220,19 +220,28 @@ func (s *log) filter(words []string) {
 	s.choose()
 }
 
-func (s *log) line(_ *Model, place int) (text, as string) {
+func (s *log) line(m *Model, place int) (text, as string) {
 	r := &s.all[s.shown[place]]
 	if r.Unreadable != "" {
-		return recordLine(r), "ended"
+		return recordLine(r, m.now(), m.width), "ended"
 	}
-	return recordLine(r), string(r.Decision.Verdict)
+	return recordLine(r, m.now(), m.width), string(r.Decision.Verdict)
 }
 
-func recordLine(r *record) string {
-	if r.Unreadable != "" {
-		return fmt.Sprintf("%s  %-14s  %s", r.Time.Local().Format("15:04:05"), "unreadable", display.Display(r.Unreadable))
+// recordLine is a decision in one line, for a screen of so many columns: with its day if that is not today.
+func recordLine(r *record, now time.Time, width int) string {
+	at := r.Time.Local().Format("15:04:05")
+	if r.Time.Local().Format(time.DateOnly) != now.Local().Format(time.DateOnly) {
+		at = r.Time.Local().Format("01-02 15:04")
 	}
-	return fmt.Sprintf("%s  %-14s  %s  (%s)", r.Time.Local().Format("15:04:05"), records.VerdictAndOutcome(r), records.Summary(r), display.Display(cmp.Or(r.Agent.Name, r.Client.Name, r.Protocol)))
+	pad := 14
+	if width < narrow {
+		pad = 5
+	}
+	if r.Unreadable != "" {
+		return fmt.Sprintf("%s  %-*s  %s", at, pad, "unreadable", display.Display(r.Unreadable))
+	}
+	return fmt.Sprintf("%s  %-*s  %s  (%s)", at, pad, records.VerdictAndOutcome(r), records.Summary(r), display.Display(cmp.Or(r.Agent.Name, r.Client.Name, r.Protocol)))
 }
 
 func (s *log) details(*Model) string {

@@ -41,6 +41,7 @@ type fake struct {
 	choices   []admin.Choice
 	forgot    []admin.Choice
 	calls     []string // methods that change something, with their params
+	previews  int      // how many were asked for
 	refuse    map[string]error
 }
 
@@ -105,6 +106,10 @@ func (f *fake) answer(method string, sent []byte) (any, error) {
 		var r decisions.RecordFilter
 		read(&r)
 		return f.page(r), nil
+	case admin.MethodChoicesPreview:
+		var p admin.PreviewParams
+		read(&p)
+		return f.preview(&p)
 	case admin.MethodTally:
 		return admin.Tallies{Groups: []tally.Group{{By: tally.Verdict, Name: "allow", Allow: 5}, {By: tally.DecidedBy, Name: "policy", Allow: 5}}}, nil
 	}
@@ -185,12 +190,44 @@ func (f *fake) memory(method string, sent []byte, read func(any)) (any, error) {
 		}
 		f.choices = slices.Clone(f.choices)
 		f.choices[i].ID += "x"
+		f.choices[i].Rule = cmp.Or(c.Line, f.choices[i].Rule)
 		if c.Scope != "" {
 			f.choices[i].Scope, f.choices[i].Of = c.Scope, ""
 		}
 		return admin.Choices{Choices: f.choices[i : i+1], Undo: []string{"change4"}}, nil
 	}
 	panic("the page calls " + method)
+}
+
+// preview counts one request for each letter of a line.
+func (f *fake) preview(p *admin.PreviewParams) (any, error) {
+	f.previews++
+	list := []admin.Preview{}
+	add := func(id, width, line, scope string, c admin.Choice) {
+		c.Kind, c.Rule, c.Scope = "run", line, scope
+		list = append(list, admin.Preview{DecisionID: id, Width: width, Choices: []admin.Choice{c}, Matched: len(line), Requests: 100, Denied: len(scope), Unknown: 2})
+	}
+	for _, id := range p.DecisionIDs {
+		i := slices.IndexFunc(f.questions, func(q admin.Question) bool { return q.DecisionID == id })
+		if i < 0 {
+			return nil, &client.Error{Code: admin.CodeNoDecision, Message: "no question of that id waits"}
+		}
+		widths := f.questions[i].Widths
+		if p.Verdict == decisions.Deny {
+			widths = f.questions[i].RejectWidths
+		}
+		for _, w := range widths {
+			add(id, w.ID, w.Rule, cmp.Or(p.Scope, w.Scope, "user"), admin.Choice{Verdict: p.Verdict})
+		}
+	}
+	if p.Change != nil {
+		i := slices.IndexFunc(f.choices, func(c admin.Choice) bool { return c.ID == p.Change.IDs[0] })
+		if i < 0 {
+			return nil, &client.Error{Code: admin.CodeNoChoice, Message: "no choice of that id"}
+		}
+		add("", "", cmp.Or(p.Change.Line, f.choices[i].Rule), cmp.Or(p.Change.Scope, f.choices[i].Scope), f.choices[i])
+	}
+	return admin.Previews{Previews: list}, nil
 }
 
 func (f *fake) Explain(id string) (string, error) {

@@ -9,11 +9,12 @@ import (
 	"github.com/permd/permd/socket/admin"
 )
 
-// field is a question of a form, with its answers.
+// field is a question of a form, with its answers, or with what is typed.
 type field struct {
 	name    string
 	options []string
 	at      int
+	typed   *typed // nil for one with options
 }
 
 // form is what a person chooses before an answer or a change is sent.
@@ -25,6 +26,10 @@ type form struct {
 	at      int           // the field with the cursor
 	preview func() string // what would be done
 	send    func() tea.Cmd
+	// asks returns what the daemon is asked for, to say what the choice would have matched; nil for
+	// a form without that. previews are its answers.
+	asks     func() admin.PreviewParams
+	previews map[string]previewsMsg
 }
 
 // confirm is asked before something is done.
@@ -44,6 +49,9 @@ type text struct {
 func (m *Model) formKey(k tea.KeyPressMsg) tea.Cmd {
 	f := m.form
 	fl := &f.fields[f.at]
+	if fl.typed != nil && fl.typed.key(k) {
+		return nil
+	}
 	switch k.String() {
 	case "esc", "q", "ctrl+c":
 		m.form = nil
@@ -54,9 +62,13 @@ func (m *Model) formKey(k tea.KeyPressMsg) tea.Cmd {
 	case "up", "k", "shift+tab":
 		f.at = (f.at + len(f.fields) - 1) % len(f.fields)
 	case "right", "l", "space":
-		fl.at = (fl.at + 1) % len(fl.options)
+		if fl.typed == nil {
+			fl.at = (fl.at + 1) % len(fl.options)
+		}
 	case "left", "h":
-		fl.at = (fl.at + len(fl.options) - 1) % len(fl.options)
+		if fl.typed == nil {
+			fl.at = (fl.at + len(fl.options) - 1) % len(fl.options)
+		}
 	case "enter":
 		if k.IsRepeat || m.now().Sub(f.opened) < unread {
 			return nil
@@ -182,6 +194,6 @@ Decisions
 
 Choices
   x   forget
-  c   change where and how long it holds
+  c   change its line, where and how long it holds
   u   take the last change back
 `

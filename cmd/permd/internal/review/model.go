@@ -75,6 +75,8 @@ type Model struct {
 	form      *form    // what is being answered or changed, nil for nothing
 	confirm   *confirm // what is asked before it is done, nil for nothing
 
+	previewing bool // what a form would have matched is on its way
+
 	lost string // why the daemon cannot be reached, "" if it can
 	note string // what the last key has done
 	// changes are the ids of what was changed on this page, for permd/choices.undo.
@@ -112,6 +114,9 @@ type drawMsg struct{}
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	arrived := m.questions.arrived
 	cmd := m.update(msg)
+	if ask := m.askPreviews(); ask != nil {
+		cmd = tea.Batch(cmd, ask)
+	}
 	if m.questions.arrived != arrived {
 		cmd = tea.Batch(cmd, m.after(unread, drawMsg{}))
 	}
@@ -150,6 +155,10 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 		return m.newest()
 	case explainedMsg:
 		m.explained(&msg)
+	case previewsMsg:
+		m.setPreviews(&msg)
+	case tea.PasteMsg:
+		m.paste(msg.Content)
 	case tea.KeyPressMsg:
 		return m.key(msg)
 	}

@@ -106,13 +106,17 @@ func countRules(byKey map[string]*ruleCount, r *record) {
 		e := &r.Decision.Effects[i]
 		switch {
 		case e.ChoiceID != "":
-			note("choice "+e.ChoiceID, e, ruleCount{layer: "memory", title: "choice " + e.ChoiceID})
+			note("choice "+e.ChoiceID, e, ruleCount{layer: "memory", title: cmp.Or(e.Reason, "remembered") + " (" + e.ChoiceID + ")"})
 		case len(e.Rules) == 0:
 			note(fmt.Sprintf("row %d %s", e.Row, e.Verdict), e, ruleCount{layer: "-", title: "no rule: " + e.Reason})
 		}
 		for _, rule := range e.Rules {
+			reason := ""
+			if len(e.Rules) == 1 && e.ChoiceID == "" {
+				reason = e.Reason // it is that of the rule
+			}
 			note(fmt.Sprintf("%s %s %s %s", rule.Layer, rule.ID, rule.At, e.Verdict), e,
-				ruleCount{layer: string(rule.Layer), title: cmp.Or(rule.Title, rule.ID), at: rule.At})
+				ruleCount{layer: string(rule.Layer), title: cmp.Or(rule.Title, reason, rule.ID), at: rule.At})
 		}
 	}
 }

@@ -25,8 +25,13 @@ func filledDaemon() *fake {
 		f.records = append(f.records, recordOf(i+1, []decisions.Verdict{"allow", "allow", "ask", "deny"}[i%4], []string{"git status", "make test", "rm -rf /"}[i%3]))
 	}
 	f.records[149].Unreadable, f.records[149].Decision.Effects = "not JSON", nil
+	f.records[148].Time = start.AddDate(0, 0, -1)
+	f.records[147].Decision.Effects[0].Reason, f.records[147].Decision.Effects[0].Rules[0].Title = "Nobody does that", "" // as of a line in rules.yaml
+	f.records[146].Decision.Effects[0].Rules, f.records[146].Decision.Effects[0].ChoiceID = nil, "k9"
+	f.records[146].Decision.Effects[0].Reason = "remembered: make *"
 	f.choices = []admin.Choice{choiceOf("k1", "npm test"), choiceOf("k2", "make *"), choiceOf("k3", "git push")}
 	f.choices[1].Dormant, f.choices[1].Scope, f.choices[1].Of = true, "user", ""
+	f.choices[2].Line = true
 	f.choices[2].CoveredBy, f.choices[2].Expires = "k2", start.Add(time.Hour)
 	bad := questionOf("bad", time.Minute)
 	bad.Effects, bad.Reason, bad.Harness, bad.Arguments, bad.Cwd = []string{"run " + hostile, strings.Repeat("寿司", 100)}, hostile, hostile, hostile, hostile
@@ -34,7 +39,7 @@ func filledDaemon() *fake {
 	return f
 }
 
-// TestScreens: what the page shows, in a terminal of 80 columns and in a very small one.
+// TestScreens: what the page shows, in a terminal of 80 columns, of 40, and in a very small one.
 func TestScreens(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string]string{
@@ -58,6 +63,7 @@ func TestScreens(t *testing.T) {
 		"forgotten":    "3 x y",
 		"back":         "3 x y u",
 		"change":       "3 c right",
+		"line":         "3 j j c up ctrl+u r u n",
 		"changed":      "3 c right right enter",
 		"rules":        "4",
 		"help":         "?",
@@ -66,7 +72,7 @@ func TestScreens(t *testing.T) {
 		for _, size := range []struct {
 			name          string
 			width, height int
-		}{{"80x24", 80, 24}, {"20x6", 20, 6}} {
+		}{{"80x24", 80, 24}, {"40x12", 40, 12}, {"20x6", 20, 6}} {
 			t.Run(name+" "+size.name, func(t *testing.T) {
 				t.Parallel()
 				d := newDriver(filledDaemon())

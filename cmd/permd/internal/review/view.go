@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -106,7 +107,7 @@ func (m *Model) foot() []string {
 		add(m.note, "warning", 2*most)
 	}
 	if m.height >= 8 && m.confirm == nil && !m.filtering {
-		add(m.keys(), "ended", 1)
+		add(someKeys(m.keys(), m.width), "ended", 1)
 	}
 	return out[max(len(out)-max(m.height-2, 0), 0):]
 }
@@ -117,6 +118,9 @@ func (m *Model) keys() string {
 	case m.page != nil:
 		return "j k space scroll  q back"
 	case m.form != nil:
+		if f := m.form; f.fields[f.at].typed != nil {
+			return "tab field  " + cli.Either(m.now().Sub(f.opened) >= unread, "enter does it  ", "") + "esc back"
+		}
 		return "j k field  h l choose  " + cli.Either(m.now().Sub(m.form.opened) >= unread, "enter does it  ", "") + "esc back"
 	}
 	own := ""
@@ -132,6 +136,30 @@ func (m *Model) keys() string {
 	}
 	return own + "e explain  / filter  ? help  q quit"
 }
+
+// someKeys are as many of the keys, which stand two spaces apart, as a line has room for. The one that
+// shows all is among them.
+func someKeys(keys string, width int) string {
+	const all = "? help"
+	room := width - 2 // as fold leaves it
+	if strings.Contains(keys, all) {
+		room -= len("  " + all)
+	}
+	line := ""
+	for key := range strings.SplitSeq(keys, "  ") {
+		longer := line + cli.Either(line == "", "", "  ") + key
+		if key == all {
+			room += len("  " + all)
+		}
+		if len(longer) <= room {
+			line = longer
+		}
+	}
+	return cmp.Or(line, keys)
+}
+
+// narrow is below how many columns a screen leaves out what can be left out.
+const narrow = 60
 
 // listHeight is how many rows the list has.
 func (m *Model) listHeight() int {
@@ -204,7 +232,12 @@ func (m *Model) formLines(room int) []string {
 	var fields []string
 	for i := range f.fields {
 		fl := &f.fields[i]
-		line := fmt.Sprintf("%s%s: %s (%d of %d)", cli.Either(i == f.at, "> ", "  "), fl.name, fl.options[fl.at], fl.at+1, len(fl.options))
+		line := cli.Either(i == f.at, "> ", "  ") + fl.name + ": "
+		if fl.typed != nil {
+			line += fl.typed.shown(i == f.at)
+		} else {
+			line += fmt.Sprintf("%s (%d of %d)", fl.options[fl.at], fl.at+1, len(fl.options))
+		}
 		if m.height < 8 && i != f.at {
 			continue
 		}
@@ -220,6 +253,9 @@ func (m *Model) formLines(room int) []string {
 		out = append(out, fit(f.title, m.width))
 	}
 	left := max(room-len(out)-len(fields), 0)
+	if left > len(preview) {
+		preview = append(preview, "")
+	}
 	if len(preview) > left && left > 0 {
 		preview = append(preview[:left-1], fit("…", m.width))
 	}

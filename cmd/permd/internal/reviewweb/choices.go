@@ -152,9 +152,10 @@ func (s *Server) choicePage(w http.ResponseWriter, r *http.Request, id string) {
 	v.Title = "Choice: " + cli.Clip(display.Display(c.Parts[0].Rule), 80)
 	s.render(w, http.StatusOK, "choice", struct {
 		view
-		Choice choiceView
-		Line   string // that can be changed, "" if none can
-	}{v, c, line})
+		Choice   choiceView
+		Line     string // that can be changed, "" if none can
+		Commands []string
+	}{v, c, line, choices.Commands(&c.Choice)[:1]}) // it has a button to confirm
 }
 
 // changeChoices forgets, confirms or changes the choices of a form.
@@ -213,10 +214,21 @@ func (s *Server) changeChoices(w http.ResponseWriter, r *http.Request, action st
 }
 
 // changeOf reads what a form changes of choices.
-func changeOf(ids []string, f url.Values) (c admin.ChangedChoices, err error) {
+func changeOf(ids []string, f url.Values) (admin.ChangedChoices, error) {
+	c, changes, err := readChange(ids, f)
+	if err == nil && !changes {
+		err = errors.New("the form names no other line, scope or time limit")
+	}
+	return c, err
+}
+
+// readChange is changeOf for a form that may change nothing yet.
+func readChange(ids []string, f url.Values) (c admin.ChangedChoices, changes bool, err error) {
 	c = admin.ChangedChoices{IDs: ids, Scope: f.Get("scope"), Dir: f.Get("dir")}
-	if line := strings.TrimSpace(f.Get("line")); line != f.Get("former") {
-		c.Line = line
+	if line := strings.TrimSpace(f.Get("line")); line != strings.TrimSpace(f.Get("former")) {
+		if c.Line = line; line == "" {
+			return c, false, errors.New("the line is empty")
+		}
 	}
 	switch limit := f.Get("expires"); limit {
 	case "":
@@ -225,13 +237,10 @@ func changeOf(ids []string, f url.Values) (c admin.ChangedChoices, err error) {
 	default:
 		c.ExpiresIn, err = expiry(limit)
 	}
-	if err == nil && c.Line == "" && c.Scope == "" && c.ExpiresIn == 0 && !c.Forever {
-		err = errors.New("the form names no other line, scope or time limit")
-	}
 	if c.Scope != "project" {
 		c.Dir = ""
 	}
-	return c, err
+	return c, c.Line != "" || c.Scope != "" || c.ExpiresIn != 0 || c.Forever, err
 }
 
 // pastView is a change with what it was about.

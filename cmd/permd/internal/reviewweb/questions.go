@@ -28,6 +28,11 @@ type questionView struct {
 	Base, Form string
 }
 
+// Count is where it is said what a width would have matched. It says nothing yet.
+func (q questionView) Count(width string) widthCount {
+	return widthCount{DecisionID: q.DecisionID, Width: width}
+}
+
 // goneView is a question that no longer waits.
 type goneView struct{ ID, Text string }
 

@@ -56,6 +56,8 @@ type Server struct {
 
 	pages func() (*pages, error)
 	slots chan struct{}
+	// counting has an element while the daemon counts what choices would have matched.
+	counting chan struct{}
 
 	mu   sync.Mutex
 	used time.Time // when the last request ended
@@ -69,7 +71,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		o: o, guard: g, daemon: &daemonLink{}, pages: sync.OnceValues(parsePages),
-		slots: make(chan struct{}, maxRequests), used: time.Now(),
+		slots: make(chan struct{}, maxRequests), counting: make(chan struct{}, 1), used: time.Now(),
 	}
 	s.watch = newWatch(s.daemon)
 	return s, nil
@@ -178,6 +180,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, page string) {
 		s.choicesPage(w, r)
 	case first == "choices" && get:
 		s.choicePage(w, r, id)
+	case first == "counts" && !get && id == "question":
+		s.countWidths(w, r)
+	case first == "counts" && !get && id == "choice":
+		s.countChange(w, r)
 	case first == "choices" && !get:
 		s.changeChoices(w, r, id)
 	case first == "changes" && get && id == "":
