@@ -44,7 +44,7 @@ func Measure(ctx context.Context, s *cli.Streams, root string, f decisions.Recor
 	p := cli.NewProgress(s.Err, "measuring")
 	defer p.Close()
 	from := source{
-		page: log.Page, engine: e, rules: rules, prepare: rules.Prepare, off: rules.Settings.NoArguments,
+		page: log.Page, engine: e, rules: rules, policy: rules, prepare: rules.Prepare, off: rules.Settings.NoArguments,
 		calls: func(map[string]bool) (callOf, error) {
 			kept, err := arguments.Read(arguments.Dir(dirs.Data))
 			if err != nil {

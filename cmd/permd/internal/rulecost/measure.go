@@ -77,6 +77,7 @@ type source struct {
 	page   func(context.Context, decisions.RecordFilter) (admin.Records, error)
 	engine *engine.Engine
 	rules  *engine.Rules
+	policy decisions.Policy // their snapshots
 	// calls returns what finds the calls of decisions, by their ids.
 	calls   func(ids map[string]bool) (callOf, error)
 	prepare func(ctx context.Context, uid uint32, project string) error
@@ -115,7 +116,7 @@ func (s *source) measure(ctx context.Context, f decisions.RecordFilter) (*Report
 		return nil, err
 	}
 	var at time.Time
-	m := newMeter(s.rules)
+	m := newMeter(s.policy)
 	m.prepare = s.prepare
 	e, err := s.engine.Decisions.With(func(c *decisions.Config) {
 		c.Detach()
@@ -151,7 +152,9 @@ func (s *source) measure(ctx context.Context, f decisions.RecordFilter) (*Report
 		took := time.Since(begun)
 		worked += took
 		switch {
-		case errors.Is(context.Cause(limited), errTime): // it is the last one, and not whole
+		case errors.Is(context.Cause(limited), errTime) && r.Calls > 0: // it is the last one, and not whole
+		case errors.Is(context.Cause(limited), errTime): // rules that take all of the time must be named
+			r.add(m, rec)
 		case why != "":
 			r.miss(why)
 		default:
