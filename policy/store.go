@@ -220,6 +220,15 @@ func (s *Store) Snapshot(uid uint32, project string) (decisions.Snapshot, error)
 	return snap, nil
 }
 
+// Loaded is Snapshot, without counting as a use of the project's rules: if there are too many of
+// those, the ones are dropped whose last use was first.
+func (s *Store) Loaded(uid uint32, project string) (decisions.Snapshot, error) {
+	if snap := s.state.Load().snaps[s.at(uid, project)]; snap != nil {
+		return snap, nil
+	}
+	return nil, errNotReady
+}
+
 func (s *Store) at(uid uint32, project string) layerKey {
 	if !s.opts.System {
 		uid = s.opts.UID

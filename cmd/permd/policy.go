@@ -29,7 +29,7 @@ func (a *app) policyCommand() *cobra.Command {
 line. Example rules are in examples/policies.`
 	example := `  permd policy check ~/.config/permd/policy.d
   permd policy test ~/.config/permd/policy.d`
-	return group("policy", "Check, test and list rules", long, example, a.policyCheckCommand(), a.policyTestCommand(), a.policyListCommand(), a.policyReplayCommand(), a.policyShadowCommand())
+	return group("policy", "Check, test and list rules", long, example, a.policyCheckCommand(), a.policyTestCommand(), a.policyListCommand(), a.policyReplayCommand(), a.policyProfileCommand(), a.policyShadowCommand())
 }
 
 // folderOptions select a directory of rules.

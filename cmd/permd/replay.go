@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/cmd/permd/internal/replay"
+	"github.com/permd/permd/cmd/permd/internal/rulecost"
 	"github.com/permd/permd/cmd/permd/internal/shadow"
 	"github.com/permd/permd/socket/client"
 )
@@ -61,6 +62,54 @@ The exit code is 4 if a call would be decided otherwise.
 	}
 	o.Flags(cmd.Flags())
 	o.Times(cmd.Flags())
+	return cmd
+}
+
+func (a *app) policyProfileCommand() *cobra.Command {
+	var o records.Selection
+	var n int
+	var unmatched bool
+	cmd := &cobra.Command{
+		Use:         "profile [DIR]",
+		Annotations: readsOnly,
+		Short:       "Show which rules are slow, and which match no call",
+		Long: `Evaluate the rules again on the newest calls of the log whose arguments are
+kept, each rule by itself, and print for each its share of the time, what it
+takes of one call (50 and 99 of 100 calls take no longer), for how many effects
+it was evaluated, and how many calls it matched. With DIR the rules in it are
+measured instead of your own. Without --since calls of the last 7 days are; of
+them at most ` + fmt.Sprint(rulecost.MaxCalls) + `, for at most ` + fmt.Sprint(int(rulecost.MaxTime.Seconds())) + ` seconds.
+
+Compare shares rather than times: these are of this machine as busy as it is,
+what rules share counts for each of them, and the daemon keeps results, so that
+it evaluates fewer rules than that. A rule for which an index shows that it does
+not match is not evaluated. One that is cut at the limit of an evaluation three
+times is left out of further calls. Nothing is written.
+
+` + cli.ExitCodes,
+		Example: `  permd policy profile
+  permd policy profile --since 30d --limit 5 --json
+  permd policy profile --unmatched`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if n < 1 {
+				return cli.Failf(cli.ExitUsage, "write how many rules, such as 10", "--limit must be at least 1")
+			}
+			f, err := o.Filter(time.Now(), true)
+			if err != nil {
+				return err
+			}
+			r, err := rulecost.Measure(cmd.Context(), &a.Streams, a.root, f, cmp.Or(args...))
+			if err != nil {
+				return err
+			}
+			r.Cut(n, unmatched)
+			return r.Print(&a.Streams)
+		},
+	}
+	o.Times(cmd.Flags())
+	cmd.Flags().IntVar(&n, "limit", 20, "show at most `n` rules")
+	cmd.Flags().BoolVar(&unmatched, "unmatched", false, "only rules that matched no call")
 	return cmd
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/heads"
 	"github.com/permd/permd/cmd/permd/internal/preview"
 	"github.com/permd/permd/cmd/permd/internal/records"
+	"github.com/permd/permd/cmd/permd/internal/rulecost"
 	"github.com/permd/permd/cmd/permd/internal/shadow"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
@@ -68,6 +69,7 @@ type daemon struct {
 	files    socketFiles       // of the sockets
 	changes  native.Changes
 	preview  *preview.Counter
+	costs    *rulecost.Background
 	health   canary // for HTTP, whose requests have slots of their own
 }
 
@@ -159,6 +161,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 		return nil, errors.Join(err, d.close())
 	}
 	d.preview = preview.New(d.journal.Reader, d.engine, arguments.Dir(dirs.Data))
+	d.costs = rulecost.NewBackground(d.journal.Reader, d.engine, d.rules, arguments.Dir(dirs.Data), log)
 	return d, nil
 }
 
@@ -184,7 +187,7 @@ func (d *daemon) keepArguments() {
 		Dir: arguments.Dir(d.dirs.Data), MaxAge: d.rules.Settings.Journal.Age(), Log: d.log, Now: d.now,
 		Off: func() bool { return !d.rules.KeepsArguments() },
 	})
-	d.preview.Flush = d.kept.Flush
+	d.preview.Flush, d.costs.Flush = d.kept.Flush, d.kept.Flush
 }
 
 // tryRules has the rules to try decide what is decided from now on.
@@ -220,12 +223,16 @@ func (d *daemon) adminMethods(ending <-chan struct{}, reload func(context.Contex
 	})
 	d.registerExplain(m)
 	d.registerShadow(m)
+	d.registerCosts(m)
 	return m
 }
 
 // close ends the databases, what is queued first. Both at the same time: another process
 // may hold the lock of one of them.
 func (d *daemon) close() error {
+	if d.costs != nil { // the start did not fail before
+		d.costs.Close()
+	}
 	witness := d.witness.write()
 	if d.kept != nil {
 		d.kept.Close()

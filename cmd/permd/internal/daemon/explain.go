@@ -6,6 +6,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/cmd/permd/internal/records"
+	"github.com/permd/permd/cmd/permd/internal/rulecost"
 	"github.com/permd/permd/cmd/permd/internal/shadow"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
@@ -34,6 +35,16 @@ func (d *daemon) registerExplain(m socket.Methods) {
 			}
 			return explain.Record(ctx, rec, d.recent.Of(p.DecisionID)), nil
 		}, nil
+	}
+}
+
+// registerCosts adds the method that returns what rules cost.
+func (d *daemon) registerCosts(m socket.Methods) {
+	m[rulecost.Method] = func(_ *socket.Conn, params strictjson.Value) (func(context.Context) (any, error), error) {
+		if err := strictjson.Unmarshal(params, &struct{}{}); err != nil {
+			return nil, &socket.Error{Code: socket.CodeParams, Message: "invalid params: " + err.Error()}
+		}
+		return func(context.Context) (any, error) { return d.costs.State(), nil }, nil
 	}
 }
 

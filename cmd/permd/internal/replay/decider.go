@@ -46,12 +46,24 @@ func newDecider(ctx context.Context, dirs xdg.Dirs, userDir string, relocated bo
 
 // newDeciderOf is newDecider with the rules and settings of other folders.
 func newDeciderOf(ctx context.Context, dirs, of xdg.Dirs, userDir string, relocated bool) (*decider, error) {
+	rules, e, err := Open(ctx, dirs, of, userDir, relocated)
+	if err != nil {
+		return nil, err
+	}
+	d := &decider{rules: rules, engine: e.Decisions, users: e.Users, find: e.Sessions.FindProject}
+	return d.fork()
+}
+
+// Open returns the rules and settings in the folders of, and an engine that decides by them as
+// this machine would; userDir has the rules of the person, "" for those in their usual folder. It
+// is an error if some of the rules cannot be used.
+func Open(ctx context.Context, dirs, of xdg.Dirs, userDir string, relocated bool) (*engine.Rules, *engine.Engine, error) {
 	if userDir == "" {
 		userDir = filepath.Join(of.Config, account.PolicyDir)
 	}
 	rules, err := engine.OpenRulesIn(ctx, of, userDir, relocated, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if st := rules.Status(); st.Degraded() {
 		why := st.Settings
@@ -60,14 +72,10 @@ func newDeciderOf(ctx context.Context, dirs, of xdg.Dirs, userDir string, reloca
 				why = st.Layers[i].Error
 			}
 		}
-		return nil, cli.Failf(cli.ExitCompile, "permd policy check shows all problems", "the rules cannot be used: %s", why)
+		return nil, nil, cli.Failf(cli.ExitCompile, "permd policy check shows all problems", "the rules cannot be used: %s", why)
 	}
 	e, err := engine.New(engine.Config{Dirs: dirs, Rules: rules, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return nil, err
-	}
-	d := &decider{rules: rules, engine: e.Decisions, users: e.Users, find: e.Sessions.FindProject}
-	return d.fork()
+	return rules, e, err
 }
 
 // fork returns a decider by the same rules, which can be used at the same time.
@@ -135,7 +143,7 @@ func (d *decider) Record(ctx context.Context, rec *decisions.Record, c *argument
 
 // again is Record, also where the same rules decide otherwise than they did.
 func (d *decider) again(ctx context.Context, rec *decisions.Record, c *arguments.Call, recent int) (dec *decisions.Decision, made *decisions.Deliberation, why string) {
-	if why = undecidable(rec, c, d.rules.Settings.NoArguments); why != "" {
+	if why = Undecidable(rec, c, d.rules.Settings.NoArguments); why != "" {
 		return nil, nil, why
 	}
 	req := &decisions.Request{Call: c.Call, Peer: decisions.Peer{UID: rec.Peer.UID, GID: rec.Peer.GID}, Session: rec.Session, Recent: recent}
@@ -146,23 +154,23 @@ func (d *decider) again(ctx context.Context, rec *decisions.Record, c *arguments
 	case made == nil || dec.By == decisions.ByFailure:
 		return nil, nil, "deciding it failed: " + dec.Reason
 	case !SameEffects(rec.Decision.Effects, dec.Effects):
-		return nil, nil, otherEffects
+		return nil, nil, OtherEffects
 	}
 	return dec, made, ""
 }
 
 // Why a record is not decided again.
 const (
-	otherEffects = "its files, or permd's own tables, are others now, so that it would do something else"
+	OtherEffects = "its files, or permd's own tables, are others now, so that it would do something else"
 	unrepeatable = "the rules of then decide it otherwise now: files, choices or earlier calls that it depended on are others"
 	cut          = "its record is cut"
 	unreadable   = "its record cannot be read"
 	notByRules   = "a failure, a pause, a lock or an answer to an earlier question decided it"
 )
 
-// undecidable returns why a record cannot be decided again, "" if it may be. off is set if no
+// Undecidable returns why a record cannot be decided again, "" if it may be. off is set if no
 // arguments are kept.
-func undecidable(rec *decisions.Record, c *arguments.Call, off bool) string {
+func Undecidable(rec *decisions.Record, c *arguments.Call, off bool) string {
 	switch {
 	case rec.Unreadable != "":
 		return unreadable

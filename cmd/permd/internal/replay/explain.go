@@ -26,7 +26,7 @@ func Explain(ctx context.Context, s *cli.Streams, root string, rec *decisions.Re
 		return nil, "", err
 	}
 	call, recent := j.kept.Of(rec.Decision.ID)
-	if why := undecidable(rec, call, j.off); why != "" {
+	if why := Undecidable(rec, call, j.off); why != "" {
 		return undecided(ctx, rec, call), why, nil
 	}
 	by, err := newDecider(ctx, j.dirs, "", root != "")

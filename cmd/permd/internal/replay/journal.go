@@ -201,6 +201,24 @@ func (r *Report) Loosened() []*Group {
 	return list
 }
 
+// CheckFolder returns an error if a folder of rules is none; "" is the usual one. To the policy, a
+// folder that is not there is one without rules.
+func CheckFolder(folder string) error {
+	if folder == "" {
+		return nil
+	}
+	info, err := os.Stat(folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return cli.Failf(cli.ExitUsage, "name a folder with rules", "there is no folder %s", folder)
+	case err != nil:
+		return fmt.Errorf("looking for the rules: %w", err)
+	case !info.IsDir():
+		return cli.Failf(cli.ExitUsage, "name a folder with rules, such as one with only that file", "%s is no folder", folder)
+	}
+	return nil
+}
+
 // Replay decides the selected records of the journal by the rules of a folder again, or by
 // those on the disk for "".
 func Replay(ctx context.Context, s *cli.Streams, root string, f decisions.RecordFilter, folder string) (*Report, error) {
@@ -208,16 +226,8 @@ func Replay(ctx context.Context, s *cli.Streams, root string, f decisions.Record
 	if err != nil {
 		return nil, err
 	}
-	if folder != "" { // to the policy, one that is not there is one without rules
-		info, err := os.Stat(folder)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, cli.Failf(cli.ExitUsage, "name a folder with rules", "there is no folder %s", folder)
-		case err != nil:
-			return nil, fmt.Errorf("looking for the rules: %w", err)
-		case !info.IsDir():
-			return nil, cli.Failf(cli.ExitUsage, "name a folder with rules, such as one with only that file", "%s is no folder", folder)
-		}
+	if err := CheckFolder(folder); err != nil {
+		return nil, err
 	}
 	by, err := newDecider(ctx, j.dirs, folder, root != "")
 	if err != nil {
