@@ -24,6 +24,11 @@ var secretValues = []string{
 // secretWords are the values of options that are secrets by the option's name.
 var secretWords = []string{"CANARY", "'correct horse CANARY'", "'CANARY;x'", "'X-Api-Key: CANARY'", "\"correct CANARY horse\"", "correct\\ CANARY", "'a=CANARY b'"}
 
+// secretOptions are names of options whose value is a secret, whatever the program.
+var secretOptions = []string{
+	"--password", "--token", "--client-secret", "--api-key", "--access-token", "-password", "--db-password", "--githubToken", "--auth-token", "--passphrase", "--secret", "--PASSWORD", "--registry-token", "-token", "--apikey", "--credential", "--bearer",
+}
+
 // TestTableKeepsSecrets gives each option of the program table that takes a value, and each program and
 // sub-command as an operand, a secret of a form that permd knows, and searches for it in
 // everything that leaves the engine.
@@ -33,6 +38,8 @@ func TestTableKeepsSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const perRound, seed = 1000, 5
+	rnd := rand.New(rand.NewPCG(seed, 5))
 	var lines []string // with VALUE where it comes
 	var add func(words string, p *programs.Program)
 	add = func(words string, p *programs.Program) {
@@ -63,17 +70,25 @@ func TestTableKeepsSecrets(t *testing.T) {
 	for _, option := range []string{"--password", "--token", "--client-secret", "--api-key", "--access-token"} {
 		for _, value := range secretWords {
 			for _, program := range []string{"frob", "kubectl get", "npm run x", "git push"} {
-				if program != "git push" { // which takes the word after an option that it does not have for a remote
-					lines = append(lines, program+" "+option+" "+value)
-				}
+				lines = append(lines, program+" "+option+" "+value)
 				lines = append(lines, program+" "+option+"="+value+" x", program+" '"+option+"="+strings.Trim(value, "'\"")+"'")
 			}
 		}
 	}
+	// Every program, whether it has the option or not.
+	var each func(words string, p *programs.Program)
+	each = func(words string, p *programs.Program) {
+		option, value := secretOptions[rnd.IntN(len(secretOptions))], secretWords[rnd.IntN(len(secretWords))]
+		lines = append(lines, words+" "+option+" "+value, words+" "+option+" "+value+" x", words+" x "+option+"="+value)
+		for _, sub := range slices.Sorted(maps.Keys(p.Subs)) {
+			each(words+" "+sub, p.Subs[sub])
+		}
+	}
+	for _, name := range table.Names() {
+		each(name, table.Program(name))
+	}
 	lines = append(lines, "echo VALUE >> .env", "echo x > VALUE", "cat < VALUE", "VALUE", "frob <<< VALUE", "cd VALUE", "export VALUE", "env VALUE frob", "frob <<E\nVALUE\nE", "printf %s VALUE | frob", "x=VALUE frob")
 	// The same lines and values each time; PERMD_TEST_CANARIES tries others besides.
-	const perRound, seed = 1000, 5
-	rnd := rand.New(rand.NewPCG(seed, 5))
 	rnd.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 	lines = lines[:min(len(lines), perRound*testload.Rounds(t, "PERMD_TEST_CANARIES", 1, 2))]
 	p, _, j, e := newFakes(t)

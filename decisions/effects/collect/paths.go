@@ -47,6 +47,19 @@ func (c *Collector) Exists(file string) bool {
 	return err == nil
 }
 
+// MayNotAppend reports whether a file is none that can be appended to, as far as its mode and that
+// of its folder tell.
+func (c *Collector) MayNotAppend(file string) bool {
+	if c.FS == nil || c.Writes(file) {
+		return true
+	}
+	if mode, err := c.FS.Lstat(file); err == nil {
+		return !mode.IsRegular() || mode.Perm()&0o200 == 0
+	}
+	folder, err := c.FS.Lstat(path.Dir(file))
+	return err != nil || !folder.IsDir() || folder.Perm()&0o300 != 0o300
+}
+
 // Target implements [settings.Files].
 func (c *Collector) Target(file string) (at string, secret bool) {
 	e := c.Operand(effects.KindRead, file, "", "")

@@ -41,6 +41,7 @@ const (
 	meansAbout                           // file, type …: a property of a secret
 	meansFactor                          // mfa, verification, seed …: of a code or phrase that is a secret
 	meansCode                            // code, phrase
+	meansForm                            // value, hex …: the form of a secret, which the words before it name
 )
 
 var segmentMeanings = sync.OnceValue(func() map[string]nameMeaning {
@@ -50,7 +51,9 @@ var segmentMeanings = sync.OnceValue(func() map[string]nameMeaning {
 		"pass pwd pw pat pin puk salt pepper mnemonic": meansPass,
 		"mfa fa factor verification recovery backup security unlock activation pairing invite invitation access login sms confirmation time seed wallet": meansFactor,
 		"sig signature": meansSign,
-		"public primary foreign sort partition cache host idempotency object routing group default known shift translation label config hash": meansPublic,
+		"value literal data hex plain plaintext text string base b json raw old new current confirm content material": meansForm,
+		"public primary foreign sort partition cache host idempotency object routing group default known shift translation label config hash " +
+			"list show fetch recv receive send export import search refresh delete": meansPublic,
 		"file path dir directory folder name type url uri host port format size length count ttl expiry expires expiration timeout " +
 			"algorithm alg store ring prefix suffix provider class usage max min limit policy method mode scheme enabled required " +
 			"version alias field column stdin env var fd command cmd helper program source manager fingerprint rotation endpoint " +
@@ -86,8 +89,15 @@ func SecretName(name string, at nameContext) bool {
 		if segment == "" {
 			continue
 		}
+		means := segmentMeans(segment)
+		switch {
+		case means == meansForm && all != 0:
+			continue
+		case all&(meansAuth|meansFactor) != 0 && strings.EqualFold(segment, "tokens"): // else often a number of something
+			means = meansSecret
+		}
 		segments++
-		last = segmentMeans(segment)
+		last = means
 		all |= last
 	}
 	single := segments == 1
@@ -140,6 +150,11 @@ func segmentMeans(segment string) nameMeaning {
 	}
 	if means, ok := segmentMeanings()[string(lower)]; ok {
 		return means
+	}
+	if n := len(lower) - 1; n > 2 && lower[n] == 's' && string(lower) != "tokens" {
+		if means := segmentMeanings()[string(lower[:n])]; means == meansSecret || means == meansKey {
+			return means
+		}
 	}
 	if len(lower) > len("token") {
 		for _, end := range longSecrets {

@@ -11,10 +11,11 @@ import (
 var (
 	// sourceEnds are the suffixes of C-like sources, each compiled to one file; headerEnds those
 	// of headers, each compiled to one in the folder of the header. linkedEnds are only linked.
-	sourceEnds = wordset.Fields(".c .cc .cp .cxx .cpp .CPP .c++ .C .i .ii .m .mi .mm .M .mii")
-	asmEnds    = wordset.Fields(".s .S .sx")
-	headerEnds = wordset.Fields(".h .H .hh .hp .hxx .hpp .HPP .h++ .tcc")
-	linkedEnds = wordset.Fields(".o .a .so .lo .dylib")
+	sourceEnds  = wordset.Fields(".c .cc .cp .cxx .cpp .CPP .c++ .C .i .ii .m .mi .mm .M .mii")
+	asmEnds     = wordset.Fields(".s .S .sx")
+	headerEnds  = wordset.Fields(".h .H .hh .hp .hxx .hpp .HPP .h++ .tcc")
+	linkedEnds  = wordset.Fields(".o .a .so .lo .dylib")
+	libraryEnds = wordset.Fields(".a .so .dylib .tbd")
 )
 
 // Compiling holds the options of a C-like compiler that decide which files it writes, if it
@@ -52,4 +53,18 @@ func (c Compiling) Outputs(operand string) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// Precompiled returns the names under which compilers look for the precompiled form of a header.
+func Precompiled(header string) []string { return []string{header + ".gch", header + ".pch"} }
+
+// CompilerFinds reports whether a compiler may open a file although neither words nor sources
+// name it: a precompiled header, any file in a folder of such a name, a library of -l.
+func CompilerFinds(file string) bool {
+	name := path.Base(file)
+	return precompiled(name) || precompiled(path.Base(path.Dir(file))) || strings.HasPrefix(name, "lib") && libraryEnds.Has(path.Ext(name))
+}
+
+func precompiled(name string) bool {
+	return strings.HasSuffix(name, ".gch") || strings.HasSuffix(name, ".pch")
 }

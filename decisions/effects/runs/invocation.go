@@ -149,6 +149,7 @@ func (v *invocation) listedProgram(p *programs.Program) {
 	v.readonly()
 	v.opens()
 	v.opensThroughLinks()
+	v.compilerOpens()
 	if v.run.Program == "ar" && v.has([]string{"-M"}) {
 		v.mayDoInput()
 	}

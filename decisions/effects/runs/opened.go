@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/goals"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/lexpath"
-	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/internal/wordset"
 )
 
@@ -183,7 +183,7 @@ func (v *invocation) opensWorkspaces(dir, manifest string) {
 		return // the run is not read-only then
 	}
 	folders, looks := []string{}, 0
-	for _, pattern := range workspacePatterns(data) {
+	for _, pattern := range goals.Workspaces(data) {
 		if folders = v.matching(folders, dir, strings.Split(path.Clean(pattern), "/"), &looks); folders == nil {
 			v.b.Unknown(v.at.From, "more workspaces than permd looks at")
 			return
@@ -200,24 +200,6 @@ func (v *invocation) opensWorkspaces(dir, manifest string) {
 			v.opened(folder) // with all below, which takes less room
 		}
 	}
-}
-
-// workspacePatterns returns the patterns of a package.json, which may be a list of their own.
-func workspacePatterns(data []byte) (patterns []string) {
-	if strictjson.Check(data) != nil {
-		return nil // the run is not read-only then
-	}
-	list := strictjson.Find(data, "workspaces")
-	items, err := strictjson.ParseArray(list)
-	if err != nil {
-		items, _ = strictjson.ParseArray(strictjson.Find(list, "packages"))
-	}
-	for _, item := range items {
-		if text, ok := strictjson.ParseString(item); ok {
-			patterns = append(patterns, text)
-		}
-	}
-	return patterns
 }
 
 // matching appends the folders that match a pattern. A "**" matches any number of folders, of

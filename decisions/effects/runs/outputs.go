@@ -3,11 +3,13 @@ package runs
 import (
 	"cmp"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/languages"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/wordset"
 )
 
@@ -34,6 +36,31 @@ func (v *invocation) compilerOutputs() {
 	}
 }
 
+// compilerOpens adds the reads of files that a compiler finds by itself, through links: those
+// beside whatever is included, and libraries.
+func (v *invocation) compilerOpens() {
+	if !compilers.Has(v.run.Program) || v.b.Rest != nil || v.b.Remote || v.run.Cwd == "" || v.has([]string{"--version", "--help"}) {
+		return
+	}
+	folders := []string{v.manifestRoot()}
+	for _, e := range v.ownReads() {
+		for _, at := range append([]string{e.Path}, e.OtherPaths...) {
+			for _, name := range languages.Precompiled(at) {
+				v.opened(name)
+			}
+			if !v.isFolder(at) {
+				at = path.Dir(at)
+			}
+			if !slices.ContainsFunc(folders, func(dir string) bool { return lexpath.In(dir, at) }) {
+				folders = append(folders, at)
+			}
+		}
+	}
+	for _, dir := range folders {
+		v.opensLinks(dir, languages.CompilerFinds)
+	}
+}
+
 // keepsOutput are the wrappers that leave their command their own standard output. Others may
 // give it a terminal (script, unbuffer).
 var keepsOutput = wordset.Fields("nohup timeout gtimeout nice time command stdbuf ionice env xargs caffeinate chrt taskset setarch setsid")
@@ -46,7 +73,7 @@ func (b *Builder) nohup(at Setting) {
 	}
 	const name = "nohup.out"
 	here := b.Operand(effects.KindWrite, name, at.Cwd, at.From)
-	refused := here.File == nil || b.mayNotOpen(here.File.Path)
+	refused := here.File == nil || b.MayNotAppend(here.File.Path)
 	b.Add(here)
 	home := b.Operand(effects.KindWrite, paths.Child(cmp.Or(b.Call.User.Home, "/"), name), "/", at.From)
 	switch {
@@ -57,17 +84,4 @@ func (b *Builder) nohup(at Setting) {
 		home.Via = &effects.Via{Effect: max(0, len(b.Effects)-1), Arg: effects.Inherent}
 		b.OpenSometimes(home)
 	}
-}
-
-// mayNotOpen reports whether a file is none that can be appended to, as far as its mode and that
-// of its folder tell.
-func (b *Builder) mayNotOpen(file string) bool {
-	if b.FS == nil || b.Writes(file) {
-		return true
-	}
-	if mode, err := b.FS.Lstat(file); err == nil {
-		return !mode.IsRegular() || mode.Perm()&0o200 == 0
-	}
-	folder, err := b.FS.Lstat(path.Dir(file))
-	return err != nil || !folder.IsDir() || folder.Perm()&0o300 != 0o300
 }

@@ -135,9 +135,7 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 		b.Run(own, at)
 	}
 	r.Own = b.usesOfPermd().Use(r, given, at.appendsWords)
-	if r.Shown == nil {
-		display.ConcealWords(b.Effects[index:], index, words)
-	}
+	display.ConcealWords(b.Effects, index, words, b.Asides, b.Opened)
 	*v = invocation{}
 	invocations.Put(v)
 	return index

@@ -21,6 +21,7 @@ func (b *Builder) wrapped(p *programs.Program, words []effects.Word, at Setting)
 			b.markPrintsSecrets(index, words)
 			return
 		}
+		defer func() { display.ConcealWords(b.Effects, index, words, b.Asides, b.Opened) }()
 		at.via = &effects.Via{Effect: index, Arg: start}
 		if p.Wrapper.Joined && slices.ContainsFunc(args[start:], changesWhenReread) {
 			b.UnknownArg(index, start, at.From, "words that the program hands to a shell, which reads them once more")
