@@ -17,7 +17,7 @@ func TestCompilerOracle(t *testing.T) {
 		"-gS", "-cS", "-Ec", "-Ev", "-wv", "-cw", "-save-temps", "-gsplit-dwarf", "-std=c99", "-Wall", "-D -c", "-U -S", "-x none", "-MD=.env",
 	}
 	compared := 0
-	for range testload.Rounds(t, "PERMD_TEST_COMPILER", 60, 1500) {
+	for range testload.Rounds(t, "PERMD_TEST_COMPILER", 20, 1500) {
 		if err := os.RemoveAll(o.project); err != nil {
 			t.Fatal(err)
 		}
