@@ -8,6 +8,6 @@ import (
 
 func TestMain(m *testing.M) {
 	testload.CollectRarely()
-	testload.SeedRapid()
+	testload.Rapid()
 	m.Run()
 }

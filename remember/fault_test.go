@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	testload.CollectRarely()
-	testload.SeedRapid()
+	testload.Rapid()
 	goleak.VerifyTestMain(m)
 }
 

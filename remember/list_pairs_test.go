@@ -190,7 +190,7 @@ func TestCoveredPairs(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if !testing.Short() && (found < 1000 || uses == 0) {
+	if !testing.Short() && (found < 300 || uses == 0) {
 		t.Errorf("%d were covered, %d of them tools", found, uses)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/lexpath"
+	"github.com/permd/permd/internal/testload"
 )
 
 // walkedFolders are folders of which each holds one kind of files that a program may pass by,
@@ -73,20 +74,35 @@ func TestWalks(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.addWalked(t)
-	k := &walkCheck{judge: j, place: w, alone: map[string]bool{}}
+	var forms [][]string
 	for _, name := range slices.Sorted(maps.Keys(table.programs)) {
 		if _, err := findIn(programFolders(""), name); err != nil {
 			continue
 		}
 		for _, line := range folderLines(table.programs[name], []string{name}) {
-			k.line(t, line)
+			forms = append(forms, line.words)
+			for _, option := range line.options {
+				forms = append(forms, append(slices.Clip(line.words), option))
+			}
 		}
 	}
+	k := &walkCheck{judge: j, place: w, alone: map[string]bool{}}
+	for _, form := range testload.SampleOf(t, 60, forms, func(form []string) string {
+		if quoted(form) == alwaysWalks {
+			return form[0]
+		}
+		return ""
+	}) {
+		k.form(t, form)
+	}
 	t.Logf("%d command lines ran; these walk folders: %s", k.ran, strings.Join(k.walkers, ", "))
-	if !slices.Contains(k.walkers, "grep 1 -r") {
+	if !slices.Contains(k.walkers, alwaysWalks) {
 		t.Error("grep -r opened nothing")
 	}
 }
+
+// alwaysWalks is a command that opens files of each folder.
+const alwaysWalks = "grep 1 -r"
 
 // walkCheck compares what programs open of folders with their effects.
 type walkCheck struct {
@@ -100,37 +116,30 @@ type walkCheck struct {
 // maxWalk is how long a program may take.
 const maxWalk = 20 * time.Second
 
-// line tries a command line on a plain folder, without and with each option, and the forms that open files
-// there on the other folders.
-func (k *walkCheck) line(t *testing.T, line walkingLine) {
+// form tries a command on a plain folder, and if it opens files there on the other folders.
+func (k *walkCheck) form(t *testing.T, form []string) {
 	t.Helper()
-	for _, option := range append([]string{""}, line.options...) {
-		form := slices.Clip(line.words)
-		if option != "" {
-			form = append(form, option)
-		}
-		if opened, _ := k.opens(t, form, "plain"); len(opened) == 0 {
-			continue
-		}
-		k.walkers = append(k.walkers, quoted(form))
-		for folder := range walkedFolders {
-			opened, list := k.opens(t, form, folder)
-			for _, file := range opened {
-				if _, known := k.alone[file]; !known {
-					verdict, _, err := k.judge.decide(t.Context(), k.place, []string{"cat", file})
-					k.alone[file] = err == nil && verdict == decisions.Allow
-				}
-				short := lexpath.Shorten(k.place.home, file)
-				switch {
-				case !covered(file, list):
-					t.Errorf("%s walk/%s: opened %s, which is no effect", quoted(form), folder, short)
-				case !k.alone[file]:
-					t.Errorf("%s walk/%s: opened %s, about which permd asks", quoted(form), folder, short)
-				default:
-					continue
-				}
-				break
+	if opened, _ := k.opens(t, form, "plain"); len(opened) == 0 {
+		return
+	}
+	k.walkers = append(k.walkers, quoted(form))
+	for folder := range walkedFolders {
+		opened, list := k.opens(t, form, folder)
+		for _, file := range opened {
+			if _, known := k.alone[file]; !known {
+				verdict, _, err := k.judge.decide(t.Context(), k.place, []string{"cat", file})
+				k.alone[file] = err == nil && verdict == decisions.Allow
 			}
+			short := lexpath.Shorten(k.place.home, file)
+			switch {
+			case !covered(file, list):
+				t.Errorf("%s walk/%s: opened %s, which is no effect", quoted(form), folder, short)
+			case !k.alone[file]:
+				t.Errorf("%s walk/%s: opened %s, about which permd asks", quoted(form), folder, short)
+			default:
+				continue
+			}
+			break
 		}
 	}
 }

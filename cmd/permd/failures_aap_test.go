@@ -26,7 +26,6 @@ func TestFailuresAAP(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a whole table of failures; TestAAPGateway is the quick one")
 	}
-	t.Parallel()
 	failures(t, []failure{
 		{"server's turn cut at any byte", aapCutBefore},
 		{"server's turn cut at any byte, after it has run a call", aapCutAfter},

@@ -16,7 +16,6 @@ func TestFailuresMCP(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a whole table of failures; TestMCP is the quick one")
 	}
-	t.Parallel()
 	rows := []failure{
 		{"server does not end", mcpEndless},
 		{"server's responses cannot be read", mcpUnreadable},

@@ -13,7 +13,6 @@ func TestFailuresOTCGateway(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a whole table of failures; TestOTCGateway is the quick one")
 	}
-	t.Parallel()
 	failures(t, []failure{
 		{"daemon gone", otcGateGone},
 		{"decision cannot be logged, disk full", otcGateUnlogged},

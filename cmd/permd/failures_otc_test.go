@@ -15,7 +15,6 @@ func TestFailuresOTC(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a whole table of failures; TestOTCServer is the quick one")
 	}
-	t.Parallel()
 	failures(t, []failure{
 		{"call cannot be read in one way", otcUnreadable},
 		{"schema cannot be checked", otcUnchecked},

@@ -18,7 +18,6 @@ func TestFailuresRAP(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a whole table of failures; TestRAPShown is the quick one")
 	}
-	t.Parallel()
 	failures(t, []failure{
 		{"invocation cannot be read in one way", rapUnreadable},
 		{"schema cannot be checked", rapUnchecked},

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 
 // parallelTests is how many parallel tests run at a time. They wait for processes, disks
 // and limits of time, so they do not need a processor each.
-const parallelTests = 6
+const parallelTests = 8
 
 // spaceChecked runs the tests only where there is space for them.
 type spaceChecked struct{ tests *testing.M }
@@ -63,6 +63,7 @@ func enoughSpace(dir string) error {
 // line each, with the real program, a real daemon where it needs one, and a
 // home of its own.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	const dir = "testdata/script"
 	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
 	if err != nil || len(files) == 0 {

@@ -1,12 +1,14 @@
 // Package testload bounds how much tests do: how many of them run at a time, how often
 // their garbage is collected, and how many cases of a long list they try. What proves the
-// same thing many times is tried for a sample, for a smaller one with -short, and whole if
-// PERMD_TEST_SAMPLE is "all", as in .ci/run. What is drawn at random is the same in each run,
+// same thing many times is tried for a sample, for a smaller one with -short, whole if
+// PERMD_TEST_SAMPLE is "all", and for one that is so many times as large if it is a number; .ci/run
+// does both. What is drawn at random is the same in each run,
 // so that a test that fails fails for what has changed; PERMD_TEST_SEED, a number or "random",
 // draws others. It is for tests only.
 package testload
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"hash/fnv"
@@ -20,7 +22,8 @@ import (
 )
 
 const (
-	// sampleEnv is the environment variable that lets all samples be whole if it is "all".
+	// sampleEnv is the environment variable that lets all samples be whole if it is "all", and
+	// some times as large if it is a number.
 	sampleEnv = "PERMD_TEST_SAMPLE"
 	// seedEnv is the environment variable of the seed: a number, or "random" for one that is
 	// drawn anew in each process.
@@ -67,18 +70,34 @@ func Seed(t testing.TB) uint64 {
 	return seed
 }
 
-// SeedRapid draws the cases of rapid's checks with the seed of this process unless
-// -rapid.seed or RAPID_SEED says otherwise. It is for TestMain.
-func SeedRapid() {
-	f := flag.Lookup("rapid.seed")
+// rapidChecks is how many cases rapid's checks draw, of which -short leaves a fifth; whole
+// samples have as many as rapid draws by itself.
+const rapidChecks = 40
+
+// Rapid draws rapidChecks cases for each of rapid's checks, with the seed of this process,
+// unless flags or RAPID_CHECKS and RAPID_SEED say otherwise. It is for TestMain.
+func Rapid() {
 	seed, err := processSeed()
-	if f == nil || err != nil {
-		panic(fmt.Sprintf("testload: -rapid.seed is %v, %s: %v", f, seedEnv, err))
+	if err != nil {
+		panic(fmt.Sprintf("testload: %s: %v", seedEnv, err))
 	}
-	if f.Value.String() == "0" { // it is parsed later
-		if err := f.Value.Set(strconv.FormatUint(seed, 10)); err != nil {
-			panic(err)
-		}
+	setRapid("rapid.seed", "0", strconv.FormatUint(seed, 10))
+	if times, err := strconv.Atoi(cmp.Or(os.Getenv(sampleEnv), "1")); err == nil {
+		setRapid("rapid.checks", "100", strconv.Itoa(times*rapidChecks))
+	}
+}
+
+// setRapid changes a flag of rapid from what it is by default. It is parsed later.
+func setRapid(name, usual, value string) {
+	f := flag.Lookup(name)
+	if f == nil {
+		panic("testload: rapid has no flag " + name)
+	}
+	if f.Value.String() != usual {
+		return
+	}
+	if err := f.Value.Set(value); err != nil {
+		panic(err)
 	}
 }
 
@@ -114,10 +133,12 @@ func WithShort[T any](t testing.TB, n int, list []T) []T {
 // SampleOf is Sample with at least one element of each class.
 func SampleOf[T any](t testing.TB, n int, list []T, class func(T) string) []T {
 	t.Helper()
-	if whole(t) {
+	times, whole := larger(t)
+	if whole {
 		return list
 	}
 	seed := Seed(t)
+	n *= times
 	if less() {
 		n = (n + lessShare - 1) / lessShare
 	}
@@ -133,9 +154,11 @@ func SampleOf[T any](t testing.TB, n int, list []T, class func(T) string) []T {
 // detector or -short a quarter as often. It is for cases that are made and not listed.
 func OneIn(t testing.TB, n int) func() bool {
 	t.Helper()
-	if whole(t) {
+	times, whole := larger(t)
+	if whole {
 		return func() bool { return true }
 	}
+	n = max(1, n/times)
 	if less() {
 		n *= lessShare
 	}
@@ -144,14 +167,21 @@ func OneIn(t testing.TB, n int) func() bool {
 	return func() bool { return random.IntN(n) == 0 }
 }
 
-// whole reports whether samples are whole.
-func whole(t testing.TB) bool {
+// larger returns how many times as large samples are, and whether they are whole.
+func larger(t testing.TB) (times int, whole bool) {
 	t.Helper()
-	text := os.Getenv(sampleEnv)
-	if text != "" && text != "all" {
-		t.Fatalf("%s is not all: %q", sampleEnv, text)
+	switch text := os.Getenv(sampleEnv); text {
+	case "":
+		return 1, false
+	case "all":
+		return 1, true
+	default:
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			t.Fatalf("%s is neither all nor a positive number: %q", sampleEnv, text)
+		}
+		return n, false
 	}
-	return text == "all"
 }
 
 // nextSample returns a number that is the same for the nth sample of a test in each run.
@@ -198,9 +228,11 @@ func Rounds(t testing.TB, env string, few, many int) int {
 		}
 		return rounds
 	}
-	if whole(t) {
+	times, whole := larger(t)
+	if whole {
 		return many
 	}
+	few = max(few, min(few*times, many))
 	if less() {
 		few = (few + lessShare - 1) / lessShare
 	}

@@ -52,7 +52,7 @@ func TestSample(t *testing.T) {
 	if less() {
 		want = 10
 	}
-	for env, n := range map[string]int{"": want, "all": 1000} {
+	for env, n := range map[string]int{"": want, "3": 3 * want, "all": 1000} {
 		t.Setenv(sampleEnv, env)
 		if got := Sample(t, 40, list); len(got) != n {
 			t.Errorf("%q: %d elements, want %d", env, len(got), n)
@@ -100,7 +100,7 @@ func TestRounds(t *testing.T) {
 	for _, tt := range []struct {
 		rounds, sample string
 		want           int
-	}{{"", "", want}, {"", "all", 60}, {"1000", "", 1000}, {"1000", "all", 1000}} {
+	}{{"", "", want}, {"", "2", 2 * want}, {"", "8", min(8*want, 60/20*want)}, {"", "all", 60}, {"1000", "", 1000}, {"1000", "all", 1000}} {
 		t.Setenv("PERMD_TEST_KILL_ROUNDS", tt.rounds)
 		t.Setenv(sampleEnv, tt.sample)
 		if got := Rounds(t, "PERMD_TEST_KILL_ROUNDS", 20, 60); got != tt.want {
@@ -138,6 +138,9 @@ func TestOneIn(t *testing.T) {
 	}
 	if slices.Equal(first, count("", false)) {
 		t.Error("a test draws the same calls twice")
+	}
+	if n := len(count("2", false)); n < 2*want*8/10 || n > 2*want*12/10 {
+		t.Errorf("%d of 10000 calls, want about %d", n, 2*want)
 	}
 	if n := len(count("all", false)); n != 10_000 {
 		t.Errorf("%d of all calls", n)

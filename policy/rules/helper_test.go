@@ -25,7 +25,7 @@ const parallelTests = 16
 
 func TestMain(m *testing.M) {
 	testload.Parallel(parallelTests)
-	testload.SeedRapid()
+	testload.Rapid()
 	goleak.VerifyTestMain(m)
 }
 

@@ -7,6 +7,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testload.SeedRapid()
+	testload.Rapid()
 	m.Run()
 }

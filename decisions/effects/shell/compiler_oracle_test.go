@@ -18,7 +18,7 @@ func TestCompilerOracle(t *testing.T) {
 		"-include lib/h.h", "-include h.h", "-include=inc/i.h", "-isystem inc", "-isystem=inc", "-I lib", "-I.", "-L. -lx", "-Llib -lx", "-L inc -l x", "-lx",
 	}
 	compared := 0
-	for range testload.Rounds(t, "PERMD_TEST_COMPILER", 60, 1500) {
+	for range testload.Rounds(t, "PERMD_TEST_COMPILER", 20, 1500) {
 		if err := os.RemoveAll(o.project); err != nil {
 			t.Fatal(err)
 		}

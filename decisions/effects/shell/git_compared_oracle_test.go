@@ -42,7 +42,7 @@ func TestComparedOracle(t *testing.T) {
 		{"an extension of the wrong version", "git config extensions.objectFormat sha1"},
 		{"of somebody else", "chown -R 12345 .git"},
 	}
-	rounds := testload.Rounds(t, "PERMD_TEST_CONTENTS", 12, 400)
+	rounds := testload.Rounds(t, "PERMD_TEST_CONTENTS", 5, 400)
 	for _, state := range states {
 		t.Run(state.name, func(t *testing.T) {
 			if state.name == "of somebody else" && os.Getuid() != 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects/effectstest"
 	"github.com/permd/permd/internal/filetest"
+	"github.com/permd/permd/internal/testload"
 )
 
 // TestOtherObjectsOracle: git takes a name that ends as git describe writes it for the hash there,
@@ -41,26 +42,32 @@ func TestOtherObjectsOracle(t *testing.T) {
 		}
 		return printed
 	}
-	printed := 0
+	var texts []string
 	for _, before := range []string{"HEAD:x", "HEAD:./x-1", "v1-0", "HEAD~1-1", "main@{0}-1", ":x", ":/x", "@{-1}", "@", "HEAD^{commit}", "HEAD^{/1}", "nothing", "x..y", "HEAD^!", "1^2", ":1:x", ""} {
 		for _, hash := range []string{blob, blob[:4], blob[:11], strings.ToUpper(blob)} {
 			for _, after := range []string{"", "^{}", "^{blob}", "^{object}"} {
 				for _, command := range []string{"git show ", "git cat-file -p ", "git grep -h SECRET "} {
-					if check(command + "'" + before + "-g" + hash + after + "'") {
-						printed++
-					}
+					texts = append(texts, command+"'"+before+"-g"+hash+after+"'")
 				}
 			}
 		}
 	}
-	if printed < 100 {
-		t.Errorf("only %d names of git describe are printed", printed)
+	texts = testload.Sample(t, 120, texts)
+	printed := 0
+	for _, text := range texts {
+		if check(text) {
+			printed++
+		}
+	}
+	if printed <= len(texts)/9 {
+		t.Errorf("only %d of %d names of git describe are printed", printed, len(texts))
 	}
 	for _, text := range []string{"git show v1-0-g" + head, "git show HEAD~1-g" + head[:8] + "^{}", "git show x-g" + last[:7]} {
 		if b := onDisk(effectstest.Table(t), top, project, text); notUnderstood(b) {
 			t.Errorf("%s asks: %s", text, b.Effects[len(b.Effects)-1].Text)
 		}
 	}
+	replaced := 0
 	commands := []string{"git show HEAD:README.md", "git show", "git show " + last, "git cat-file -p HEAD:README.md", "git diff HEAD~1", "git grep CANARY HEAD", "git log -p -1", "git blame README.md", "git archive HEAD"}
 	for _, replace := range []string{"git replace -f " + readme + " " + blob, "git replace -f " + last + " " + head, "git replace -f " + head + " $(git commit-tree -m x $(printf '100644 blob " + blob + "\tREADME.md\n' | git mktree))"} {
 		for _, packed := range []string{"true", "git pack-refs --all"} {
@@ -71,13 +78,13 @@ func TestOtherObjectsOracle(t *testing.T) {
 						t.Errorf("%s asks where a commit is replaced by another", text)
 					}
 				} else if check(text) {
-					printed++
+					replaced++
 				}
 			}
 		}
 	}
-	if printed < 103 {
-		t.Errorf("%d commands print something", printed)
+	if replaced < 3 {
+		t.Errorf("%d commands print what is replaced", replaced)
 	}
 }
 

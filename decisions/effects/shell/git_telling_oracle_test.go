@@ -92,7 +92,7 @@ func TestTellingOptionsOracle(t *testing.T) {
 		"range-diff": {"main~1..main topic~1..topic -- .env", "main...topic -- .env"},
 	}
 	plain := []string{"", "", "-p", "--stat", "--name-only", "--raw", "--quiet", "-s", "--check", "--summary", "--shortstat"}
-	seed, rounds := testload.Seed(t), testload.Rounds(t, "PERMD_TEST_CONTENTS", 300, 6000)
+	seed, rounds := testload.Seed(t), testload.Rounds(t, "PERMD_TEST_CONTENTS", 100, 6000)
 	rnd := rand.New(rand.NewPCG(seed, 8))
 	pick := func(list []string) string { return list[rnd.IntN(len(list))] }
 	subs := slices.Sorted(maps.Keys(words))

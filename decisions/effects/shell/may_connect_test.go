@@ -11,6 +11,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/effectstest"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/internal/testload"
 )
 
 // TestMayConnect: what denies see of connections that are made sometimes, and of those that curl
@@ -78,11 +79,11 @@ func TestConnectsOracle(t *testing.T) {
 	}
 	o := newTracedOracle(t)
 	connected := 0
-	for _, text := range []string{
+	for _, text := range testload.Sample(t, 10, []string{
 		"pip list", "pip list -v", "pip3 list --disable-pip-version-check", "pip freeze", "pip show pip", "pip check", "pip config list", "pip cache dir", "npm ls", "npm config get registry",
 		"terraform version", "terraform --version", "gh extension list", "gh --version", "deno --version", "yarn --version", "pnpm --version", "ruff --version", "uv tool list", "cargo --version", "rustup show",
 		"helm version", "docker --version", "aws --version", "go version", "gem list", "composer --version", "biome --version", "golangci-lint --version",
-	} {
+	}) {
 		at, err := exec.LookPath(strings.Fields(text)[0])
 		if err != nil {
 			continue

@@ -55,7 +55,7 @@ func TestNohupOracle(t *testing.T) {
 		"exec %s", "{ exec >/dev/tty; %s; }", "{ command exec >/dev/tty; %s; }", "while read x; do %s; done <in", "eval '%s'", "f() { %s; }; f", "echo `%s`", "script -qec '%s' /dev/null", "time %s", "! %s",
 	}
 	written, needless, compared := 0, 0, 0
-	rounds := testload.Rounds(t, "PERMD_TEST_NOHUP", 60, 1500)
+	rounds := testload.Rounds(t, "PERMD_TEST_NOHUP", 20, 1500)
 	for range rounds {
 		if err := os.RemoveAll(o.project); err != nil {
 			t.Fatal(err)

@@ -171,7 +171,7 @@ func TestIgnoreLinksOracle(t *testing.T) {
 	if _, err := exec.LookPath("fdfind"); err == nil {
 		commands = append(commands, "fdfind --show-errors .", "fdfind --show-errors -H .", "fdfind --show-errors x src")
 	}
-	rounds, printed := testload.Rounds(t, "PERMD_TEST_OPENED", 60, 1000), 0
+	rounds, printed := testload.Rounds(t, "PERMD_TEST_OPENED", 24, 1000), 0
 	for i := 0; anotherRound(i, rounds, printed); i++ {
 		o.reset(t)
 		for _, f := range []string{"README.md", "src/a.py", "src/deep/b.py", "vendor/x/c.py", "nested/.git/HEAD", "nested/d.py"} {
@@ -232,7 +232,7 @@ func TestGoLinksOracle(t *testing.T) {
 		t.Skip("long: it runs the go command, which loads packages; TestIgnoreLinksOracle is the quick one")
 	}
 	o := newOpenedOracle(t, "go")
-	rounds, printed := testload.Rounds(t, "PERMD_TEST_OPENED", 20, 400), 0
+	rounds, printed := testload.Rounds(t, "PERMD_TEST_OPENED", 10, 400), 0
 	for i := 0; anotherRound(i, rounds, printed); i++ {
 		o.reset(t)
 		filetest.Write(t, filepath.Join(o.project, "go.mod"), "module example.com/m\n\ngo 1.20\n")

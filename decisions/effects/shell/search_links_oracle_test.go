@@ -26,7 +26,7 @@ func TestSearchLinksOracle(t *testing.T) {
 		t.Skip("long: it runs searches in many projects; TestSecretsThroughLinks is the quick one")
 	}
 	table := effectstest.Table(t)
-	rounds, seed := testload.Rounds(t, "PERMD_TEST_SEARCH_LINKS", 60, 600), testload.Seed(t)
+	rounds, seed := testload.Rounds(t, "PERMD_TEST_SEARCH_LINKS", 20, 600), testload.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	secrets := []string{".env", "ign/k.pem", ".h/x.pem", "ign/.env", "lib/deep/.env", ".h/in/id_rsa", "ign/.g/y.pem"}

@@ -96,7 +96,7 @@ func TestOwnGitSettingsOracle(t *testing.T) {
 		}
 	}
 	allowed, ran, caught := 0, 0, 0
-	for _, a := range testload.Sample(t, 200, all) {
+	for _, a := range testload.Sample(t, 60, all) {
 		section, name := a.key[:strings.LastIndexByte(a.key, '.')], a.key[strings.LastIndexByte(a.key, '.')+1:]
 		if head, sub, ok := strings.Cut(section, "."); ok {
 			section = head + ` "` + sub + `"`

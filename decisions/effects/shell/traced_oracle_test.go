@@ -187,7 +187,7 @@ func TestGoOpensOracle(t *testing.T) {
 		}
 	}
 	opened := 0
-	for range testload.Rounds(t, "PERMD_TEST_OPENED", 20, 300) {
+	for range testload.Rounds(t, "PERMD_TEST_OPENED", 8, 300) {
 		text := "go version" + o.pick("", " -m", " -v", " -m -v") + " " + o.pick(".", "./sub", "sub", "k", "lk", "lk/x.bin", "..", "./k/t", "k/d", "k/d/", "sub/deep/x.bin", "a locked")
 		if o.rnd.IntN(2) == 0 {
 			text = "go mod why" + o.pick("", " -m", " -vendor") + " " + o.pick("net/http", "x", "example.com/m/a", "example.com/m", "net/http fmt")

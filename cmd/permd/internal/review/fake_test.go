@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) {
 	time.Local = time.UTC
-	testload.SeedRapid()
+	testload.Rapid()
 	os.Exit(m.Run())
 }
 
