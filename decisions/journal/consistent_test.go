@@ -99,6 +99,7 @@ func consistent(t *testing.T, j *Reader) (seqs []int64) {
 		"SELECT count(*) FROM decisions WHERE shared IS NOT NULL AND shared NOT IN (SELECT first FROM bodies)",
 		"SELECT count(*) FROM bodies WHERE first NOT IN (SELECT shared FROM decisions WHERE shared IS NOT NULL)",
 		"SELECT count(*) FROM decisions WHERE seq / 1024 NOT IN (SELECT span FROM spans)",
+		"SELECT count(*) FROM names WHERE span NOT IN (SELECT seq / 1024 FROM decisions)",
 	} {
 		var n int
 		if err := j.db.Read.QueryRow(query).Scan(&n); err != nil || n != 0 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal/names"
 )
 
 // filters are all mixtures of what a list can be filtered by.
@@ -104,10 +105,55 @@ func TestPlans(t *testing.T) {
 		}
 		check(q)
 	}
+	var kinds [names.Kinds]bool
+	kinds[names.Paths] = true
+	timed := filter{decisions.RecordFilter{Since: time.Unix(1, 0), Until: time.Unix(2, 0)}}
+	for _, f := range []filter{{}, timed} {
+		q := f.named(1, 9, kinds)
+		q.add(" ORDER BY n.span")
+		check(q)
+		one := section{bounds: bounds{1024, 2047}, named: true}
+		one.set.Add(7)
+		for _, newest := range []bool{false, true} {
+			for _, q := range one.queries(&f, [][]byte{[]byte("x")}, newest) {
+				q.text = "SELECT " + rowColumns + rowTables + q.text
+				check(q)
+				if plan := planOf(t, j, q); !strings.Contains(plan, "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)") {
+					t.Errorf("%s\n%s", q.text, plan)
+				}
+			}
+		}
+	}
+	check(query{selectCounts, []any{1, 9}})
+	check(query{selectUnnamed, []any{9}})
+	check(query{removeNames, []any{1, 9}})
+	check(query{selectAllNames, []any{1}})
 	check(query{selectIDs, []any{"x", "x", "x", "x", 1}})
 	check(query{firstSpan, []any{1}})
 	check(query{lastSpan, []any{1}})
 	if len(seen) < 100 {
 		t.Errorf("only %d queries were looked at", len(seen))
 	}
+}
+
+// planOf returns SQLite's plan of a query.
+func planOf(t *testing.T, j *Journal, q query) (plan string) {
+	t.Helper()
+	rows, err := j.db.Read.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+q.text, q.args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+			t.Fatal(err)
+		}
+		plan += step + "\n"
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return plan
 }
