@@ -185,7 +185,11 @@ func (m *memoryClient) previews(ctx context.Context, list []admin.Question) map[
 	for _, verdict := range []decisions.Verdict{decisions.Allow, decisions.Deny} {
 		var ids []string
 		for i := range list {
-			if widths := map[decisions.Verdict][]decisions.Width{decisions.Allow: list[i].Widths, decisions.Deny: list[i].RejectWidths}; len(widths[verdict]) > 0 {
+			widths := list[i].Widths
+			if verdict == decisions.Deny {
+				widths = list[i].RejectWidths
+			}
+			if len(widths) > 0 {
 				ids = append(ids, list[i].DecisionID)
 			}
 		}

@@ -112,6 +112,11 @@ func reviewKilled(t *testing.T) {
 	if status, text := r.post("questions/"+id, "questions", form); status != http.StatusServiceUnavailable || !strings.Contains(text, "did not confirm the answer") || strings.Contains(text, "Allowed") {
 		t.Errorf("an answer without a daemon: %d %s", status, text)
 	}
+	for _, counts := range []string{"counts/question", "counts/choice"} {
+		if status, text := r.post(counts, "questions", url.Values{"known": {id}, "counted": {"w1"}, "id": {"aaaaaaaaaaaa"}}); status != http.StatusOK || !strings.Contains(text, "what it would have matched is not known: the daemon does not answer") {
+			t.Errorf("%s without a daemon: %d %s", counts, status, text)
+		}
+	}
 	for page, want := range map[string]string{"": "14 days", "questions": "has not answered since", "decisions": "api.example.com", "decisions/" + id: "curl -X POST", "watch?page=questions&v=0": "has not answered since"} {
 		if status, text := r.get(page); status != http.StatusOK || !strings.Contains(text, want) {
 			t.Errorf("%q without a daemon: %d %s", page, status, text)

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -290,10 +292,45 @@ func previewDamaged(t *testing.T) {
 	if list := d.choiceLines(t); list != "" {
 		t.Errorf("there are choices: %s", list)
 	}
+	previewLess(t, d, project)
 	if out := d.permd(t, "remember", "add", "run", "go test *", "--dir", project); strings.Contains(out, "would have") {
 		t.Errorf("added: %s", out)
 	}
 	p.is(p.bash("go test ./x"), decisions.Allow, decisions.ByMemory)
+}
+
+// previewLess: where nothing can be counted, the forms of both pages say why, and change what they are
+// asked to.
+func previewLess(t *testing.T, d *testDaemon, project string) {
+	t.Helper()
+	const why = "what it would have matched is not known: the log, or the arguments that are kept, could not be read"
+	id := strings.Fields(d.permd(t, "remember", "add", "run", "frob build", "--dir", project))[0]
+	d.blocks(t, project, "curl -X POST https://api.example.com/v1")
+	question := d.waiting(t, 1)[0]
+	r := newReviewer(t, d)
+	for page, form := range map[string]url.Values{
+		"counts/choice":   {"id": {id}, "line": {"frob *"}, "former": {"frob build"}},
+		"counts/question": {"known": {question}, "counted": {"w1", "r1"}},
+	} {
+		if status, text := r.post(page, "questions", form); status != http.StatusOK || !strings.Contains(text, why) {
+			t.Errorf("%s: %d %s", page, status, text)
+		}
+	}
+	hostile := `"><script>x</script>`
+	if status, text := r.post("counts/question", "questions", url.Values{"known": {hostile}, "counted": {hostile}, "scope": {hostile}}); status != http.StatusOK || strings.Contains(text, "<script>") || !strings.Contains(text, "is not known: ") {
+		t.Errorf("what there is not: %d %s", status, text)
+	}
+	if status, text := r.post("questions/"+question, "questions", url.Values{"answer": {"deny"}, "never": {"r1"}}); status != http.StatusOK || !strings.Contains(text, "remembered: deny ") {
+		t.Errorf("a no: %d %s", status, text)
+	}
+	page := terminalOf(t, d, 80, 24, nil, "review")
+	page.keys("3")
+	page.shows("> allow run frob build")
+	page.keys("c", "Down", "l", "l")
+	page.shows("> ends: 1 hour", why, "enter does it")
+	page.keys("Enter")
+	page.shows("now: allow run frob build")
+	d.permd(t, "remember", "forget", "--all")
 }
 
 // TestPreviewCommands: a dry run stores nothing and says what would be; what is stored says what it

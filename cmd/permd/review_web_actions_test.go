@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/permd/permd/cmd/permd/internal/choices"
+	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/admin"
 )
@@ -308,4 +312,26 @@ func (d *testDaemon) reviewWebUntil(t *testing.T, b *browser) (end func()) {
 			t.Errorf("permd review --web ended with %v", err)
 		}
 	}
+}
+
+// TestReviewWebConfirm: the list has a button to confirm where a choice can be, and it does.
+func TestReviewWebConfirm(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	project := d.project(t, nil)
+	p, r := d.asks(t, project), newReviewer(t, d)
+	d.permd(t, "remember", "add", "run", "frob", "--dir", project)
+	const button = "Confirm the selected ones"
+	if _, list := r.get("choices"); strings.Contains(list, button) {
+		t.Errorf("there is nothing to confirm:\n%s", list)
+	}
+	q := p.ask("s", "Write", map[string]string{"file_path": filepath.Join(project, ".git/hooks/pre-commit"), "content": "x"})
+	kept := p.choose(q, map[string]any{"width": q.Widths[0].ID}, "")
+	if _, list := r.get("choices"); len(kept) != 1 || !strings.Contains(list, button) || !strings.Contains(list, "not confirmed, so not used") {
+		t.Errorf("%+v cannot be confirmed:\n%s", kept, list)
+	}
+	if status, text := r.post("choices/confirm", "choices", url.Values{"id": {kept[0].ID}}); status != http.StatusOK || !strings.Contains(text, "1 choice confirmed.") {
+		t.Errorf("confirming it: %d %s", status, text)
+	}
+	p.is(p.ask("s", "Write", map[string]string{"file_path": filepath.Join(project, ".git/hooks/pre-commit"), "content": "x"}), decisions.Allow, decisions.ByMemory)
 }

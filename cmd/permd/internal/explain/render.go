@@ -51,7 +51,7 @@ func (x *Explanation) Render(out io.Writer) {
 		fmt.Fprintf(cli.Folded(out, 0), "\nThis is what the log has. The call cannot be decided again: %s.\nTo see what nearly matched and what would allow it, explain the call: permd explain FILE\n", display.Display(x.Why))
 		return
 	}
-	x.renderSuggestions(out) // its lines are to be copied
+	x.renderSuggestions(out)
 	if x.More {
 		fmt.Fprintf(cli.Folded(out, 0), "\nThe call is so large, or the rules are so many, that not everything was examined.\n")
 	}
@@ -168,43 +168,49 @@ func (x *Explanation) renderSuggestions(w io.Writer) {
 	if x.Decision.Verdict == decisions.Allow {
 		return
 	}
+	prose := cli.Folded(w, 4) // the lines to copy are not folded
 	for i := range x.Suggestions {
 		s := &x.Suggestions[i]
-		fmt.Fprintf(w, "\n%s %s.", cli.Either(i == 0, "To allow", "Or"), s.Label)
+		head := fmt.Sprintf("\n%s %s.", cli.Either(i == 0, "To allow", "Or"), s.Label)
 		if s.Bound {
-			fmt.Fprintf(w, " Remembered, while the files that say what it runs stay as they are:\n")
+			fmt.Fprintf(prose, "%s Remembered, while the files that say what it runs stay as they are:\n", head)
 			for _, cmd := range s.Cmds {
 				fmt.Fprintf(w, "    %s\n", cli.QuoteAll(cmd))
 			}
 			if s.Rules {
-				fmt.Fprintf(w, "  or in rules.yaml, in every project, and whatever these files say:\n%s", s.YAML())
+				fmt.Fprintf(prose, "  or in rules.yaml, in every project, and whatever these files say:\n")
+				fmt.Fprint(w, s.YAML())
 			}
 			continue
 		}
 		if s.Rules {
-			fmt.Fprintf(w, " In rules.yaml:\n%s", s.YAML())
+			fmt.Fprintf(prose, "%s In rules.yaml:\n", head)
+			fmt.Fprint(w, s.YAML())
+			head = "  or remembered:"
+		} else {
+			head += " Remembered:"
 		}
 		for n, cmd := range s.Cmds {
 			if n == 0 {
-				fmt.Fprintf(w, "%s\n", cli.Either(s.Rules, "  or remembered:", " Remembered:"))
+				fmt.Fprintln(prose, head)
 			}
 			fmt.Fprintf(w, "    %s\n", cli.QuoteAll(cmd))
 		}
 	}
 	if why := x.Decision.NotRemembered; why != "" {
-		fmt.Fprintf(w, "\nNo answer to the question can be remembered: %s\n", display.Display(why))
+		fmt.Fprintf(prose, "\nNo answer to the question can be remembered: %s\n", display.Display(why))
 	}
 	if len(x.Decision.Widths) > 0 {
-		fmt.Fprintf(w, "\nWhen the client asks, an answer of \"always\" can be remembered as:\n")
+		fmt.Fprintf(prose, "\nWhen the client asks, an answer of \"always\" can be remembered as:\n")
 		for _, width := range x.Decision.Widths {
-			fmt.Fprintf(w, "    %s  %s, for the %s\n", width.ID, strings.ReplaceAll(width.Rule, "\n", " + "), cli.Either(width.Scope == "", "scope that is named", width.Scope))
+			fmt.Fprintf(cli.Folded(w, 8), "    %s  %s, for the %s\n", width.ID, strings.ReplaceAll(width.Rule, "\n", " + "), cli.Either(width.Scope == "", "scope that is named", width.Scope))
 		}
 	}
 	if len(x.Obstacles) > 0 {
-		fmt.Fprintf(w, "\n%s\n", cli.Either(len(x.Suggestions) > 0, "Rules alone would not allow it:", "No line in rules.yaml would allow it:"))
+		fmt.Fprintf(prose, "\n%s\n", cli.Either(len(x.Suggestions) > 0, "Rules alone would not allow it:", "No line in rules.yaml would allow it:"))
 	}
 	for _, o := range x.Obstacles {
-		fmt.Fprintf(w, "  %s %s\n      %s\n", cli.Marks[x.Effects[o.Effect].Verdict], x.Effects[o.Effect].Text, o.Text)
+		fmt.Fprintf(cli.Folded(w, 6), "  %s %s\n      %s\n", cli.Marks[x.Effects[o.Effect].Verdict], x.Effects[o.Effect].Text, o.Text)
 	}
 }
 

@@ -225,7 +225,7 @@ func PrintSuggestions(s *cli.Streams, list []*Suggestion, undecided []*NotDecide
 		}
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(s.Out, "no suggestions: nothing that is known was approved three times and never rejected")
+		fmt.Fprintln(cli.Folded(s.Out, 4), "no suggestions: nothing that is known was approved three times and never rejected")
 	}
 	printLeftOut(s, undecided)
 	return nil

@@ -137,21 +137,21 @@ func (m *Model) keys() string {
 	return own + "e explain  / filter  ? help  q quit"
 }
 
-// someKeys are as many of the keys, which stand two spaces apart, as a line has room for. The one that
-// shows all is among them.
+// someKeys are the first of the keys, which stand two spaces apart, as far as a line has room, and the one
+// that shows all.
 func someKeys(keys string, width int) string {
 	const all = "? help"
 	room := width - 2 // as fold leaves it
 	if strings.Contains(keys, all) {
 		room -= len("  " + all)
 	}
-	line := ""
+	line, full := "", false
 	for key := range strings.SplitSeq(keys, "  ") {
 		longer := line + cli.Either(line == "", "", "  ") + key
 		if key == all {
 			room += len("  " + all)
 		}
-		if len(longer) <= room {
+		if full = full || len(longer) > room; !full || key == all {
 			line = longer
 		}
 	}

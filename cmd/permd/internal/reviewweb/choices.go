@@ -107,9 +107,10 @@ func (s *Server) choicesPage(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, v, fmt.Errorf("listing choices: %w", err))
 		return
 	}
-	list := make([]choiceView, 0, len(page.Choices))
+	list, confirm := make([]choiceView, 0, len(page.Choices)), false
 	for i := range page.Choices {
 		list = append(list, viewOfChoice(&page.Choices[i]))
+		confirm = confirm || page.Choices[i].Unconfirmed || page.Choices[i].Changed != ""
 	}
 	more := ""
 	if page.Next != "" {
@@ -122,9 +123,10 @@ func (s *Server) choicesPage(w http.ResponseWriter, r *http.Request) {
 		Kinds          []effects.Kind
 		Scopes, States []string
 		Choices        []choiceView
+		Confirm        bool // one of them can be
 		All, Found     int
 		More           string
-	}{v, f, pattern.Kinds, scopes, states, list, page.All, page.Total, more})
+	}{v, f, pattern.Kinds, scopes, states, list, confirm, page.All, page.Total, more})
 }
 
 var (
