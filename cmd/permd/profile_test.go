@@ -2,11 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 
 	"github.com/permd/permd/cmd/permd/internal/rulecost"
 	"github.com/permd/permd/decisions"
@@ -104,5 +107,39 @@ func TestProfile(t *testing.T) {
 	out := strings.Split(d.permd(t, "policy", "profile", "--root", root, "--limit", "2", empty), "\n")
 	if len(out) != 5 || !strings.HasPrefix(out[0], " SHARE ") || !strings.Contains(out[3], " calls with ") {
 		t.Errorf("printed: %q", out)
+	}
+}
+
+// TestReviewWebCosts: the first page of permd review --web shows the slow rule first, as soon as the
+// daemon has measured it, with the place to open. The page of rules tells those without effect.
+func TestReviewWebCosts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a browser; TestProfile is the quick one")
+	}
+	t.Parallel()
+	b := newBrowser(t)
+	d := startDaemon(t)
+	ids := d.kept(t)
+	d.policy(t, "slow.rego", slowRule)
+	d.reload(t)
+	b.open(d.reviewWeb(t))
+	b.shows("Slow on purpose")
+	first, err := chromedp.Run(b.Context, chromedp.Evaluate[string](`document.querySelector("#costs li").innerText`))
+	if err != nil || !strings.Contains(first, "Slow on purpose") || !strings.Contains(first, "user deny, matched 0 calls, half of the calls ") || !strings.Contains(first, "slow.rego:5") {
+		t.Errorf("the first rule is %q, %v", first, err)
+	}
+	width, err := chromedp.Run(b.Context, chromedp.Evaluate[string](`[...document.querySelectorAll("#costs li .b-hit")].map(r => r.getAttribute("width")).join(" ")`))
+	if err != nil || !strings.HasPrefix(width, "100% ") || strings.Count(width, "%") < 3 {
+		t.Errorf("the bars are %q wide, %v", width, err)
+	}
+	b.shows(fmt.Sprintf("%d calls with %d effects, since ", len(ids), len(ids)))
+	if s := d.costs(t); s.Running || s.Report.Rules[0].Name() != "Slow on purpose" || len(s.Report.Rules) > 100 {
+		t.Errorf("it is measured again: %+v", s)
+	}
+	b.page("rules?never=1&text=slow.rego")
+	b.shows(fmt.Sprintf("no effect in %d decisions since ", len(ids)))
+	b.page("rules?text=only+look+may+run")
+	if text := b.text(); strings.Contains(text, "no effect in ") || !strings.Contains(text, "Programs that only look") {
+		t.Errorf("a rule that allowed the call: %s", text)
 	}
 }
