@@ -13,6 +13,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/rulecost"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket/client"
 )
 
 // slowRule is a rule that goes through ten thousand combinations, in slow.rego.
@@ -50,7 +51,7 @@ func TestProfile(t *testing.T) {
 	project := d.project(t, map[string]string{"a/a.go": "package a\n", ".permd/rules.yaml": "deny:\n  run: [\"npm *\"]\n"})
 	want := map[string]int{} // calls by the place of a rule that decided some of them
 	var ids []string
-	for _, dec := range d.replayed(t, project, replayCalls(rand.New(rand.NewPCG(1, 2)), 40)) {
+	for _, dec := range d.replayed(t, project, replayCalls(rand.New(rand.NewPCG(1, 2)), 24)) {
 		ids = append(ids, dec.ID)
 		seen := map[string]bool{}
 		for i := range dec.Effects {
@@ -141,5 +142,44 @@ func TestReviewWebCosts(t *testing.T) {
 	b.page("rules?text=only+look+may+run")
 	if text := b.text(); strings.Contains(text, "no effect in ") || !strings.Contains(text, "Programs that only look") {
 		t.Errorf("a rule that allowed the call: %s", text)
+	}
+}
+
+// TestMeasuringHoldsNobodyUp: while the daemon measures rules, it answers whoever asks for that at
+// once, begins nothing else, and decides the calls of other clients.
+func TestMeasuringHoldsNobodyUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it measures a slow rule for seconds; TestProfile is the quick one")
+	}
+	t.Parallel()
+	d := startDaemon(t)
+	project := d.project(t, nil)
+	var calls []client.ToolCall
+	for n := range 40 {
+		calls = append(calls, client.ToolCall{ID: fmt.Sprint(n), Tool: client.Tool{Name: "Bash"}, Input: map[string]any{"command": fmt.Sprint("frob ", n)}})
+	}
+	var ids []string
+	for _, dec := range d.replayed(t, project, calls) {
+		ids = append(ids, dec.ID)
+	}
+	d.waitKept(t, ids...)
+	d.policy(t, "slow.rego", strings.ReplaceAll(slowRule, `input.effect.kind == "run"`, `input.effect.program == "frob"`))
+	d.reload(t)
+	w := d.session(t, project)
+	answered := 0
+	// Not so many that those before are not among the newest any more.
+	for s := d.costs(t); s.Running && answered < 100; s = d.costs(t) {
+		if s.Report != nil {
+			t.Fatalf("there is a report while it is measured: %+v", s)
+		}
+		wantAllowed(t, w)
+		answered++
+	}
+	s := d.waitCosts(t, "the rules are measured", func(s rulecost.State) bool { return !s.Running })
+	if s.Problem != "" || s.Report == nil || s.Report.Calls == 0 || s.Report.Rules[0].Name() != "Slow on purpose" {
+		t.Errorf("it measured %+v: %+v", s, s.Report)
+	}
+	if answered < 3 {
+		t.Errorf("only %d calls were decided meanwhile", answered)
 	}
 }

@@ -33,7 +33,7 @@ type Timing struct {
 	Set     decisions.Set
 	Took    time.Duration
 	Matched bool
-	// Err is why it was not evaluated to its end. After Endless it is not evaluated again as long
+	// Err is why it was not evaluated to its end; that of the context if this has ended. After Endless it is not evaluated again as long
 	// as it goes on, nor is any other rule of its layer.
 	Err     error
 	Endless bool
@@ -172,6 +172,9 @@ func (t *Timer) time(ctx context.Context, l *Layer, q query, r *ast.Rule) Timing
 	}
 	select {
 	case got := <-handover.Results():
+		if got.Err != nil && ctx.Err() != nil {
+			got.Err = ctx.Err() // it was not the rule
+		}
 		return got
 	case <-limited.Abandoned:
 		if got, ok := handover.Abandon(func() { l.stuck.Add(1) }); ok {
