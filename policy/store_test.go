@@ -257,11 +257,11 @@ func TestProjects(t *testing.T) {
 	}
 }
 
-// At most 64 projects are kept, the most recently used ones.
+// At most 64 projects are kept, the most recently used ones. What is only looked at is not used.
 func TestProjectsEvicted(t *testing.T) {
 	w := newWorld(t)
 	s := w.open(t)
-	first := filepath.Join(w.project, "0")
+	first, second := filepath.Join(w.project, "0"), filepath.Join(w.project, "1")
 	for i := range maxProjects + 1 {
 		if err := s.Prepare(t.Context(), s.opts.UID, filepath.Join(w.project, fmt.Sprint(i))); err != nil {
 			t.Fatal(err)
@@ -269,8 +269,11 @@ func TestProjectsEvicted(t *testing.T) {
 		if _, err := s.Snapshot(s.opts.UID, first); err != nil {
 			t.Fatalf("after %d: %v", i, err)
 		}
+		if _, err := s.Loaded(s.opts.UID, second); (err != nil) != (i == 0 || i == maxProjects) {
+			t.Errorf("looked at after %d: %v", i, err)
+		}
 	}
-	if _, err := s.Snapshot(s.opts.UID, filepath.Join(w.project, "1")); !errors.Is(err, errNotReady) {
+	if _, err := s.Snapshot(s.opts.UID, second); !errors.Is(err, errNotReady) {
 		t.Errorf("the project that nobody asked for: %v", err)
 	}
 }

@@ -2,14 +2,18 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"github.com/permd/permd/cmd/permd/internal/rulecost"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket/client"
 )
 
 // slowRule is a rule that goes through ten thousand combinations, in slow.rego.
@@ -47,7 +51,7 @@ func TestProfile(t *testing.T) {
 	project := d.project(t, map[string]string{"a/a.go": "package a\n", ".permd/rules.yaml": "deny:\n  run: [\"npm *\"]\n"})
 	want := map[string]int{} // calls by the place of a rule that decided some of them
 	var ids []string
-	for _, dec := range d.replayed(t, project, replayCalls(rand.New(rand.NewPCG(1, 2)), 40)) {
+	for _, dec := range d.replayed(t, project, replayCalls(rand.New(rand.NewPCG(1, 2)), 24)) {
 		ids = append(ids, dec.ID)
 		seen := map[string]bool{}
 		for i := range dec.Effects {
@@ -104,5 +108,78 @@ func TestProfile(t *testing.T) {
 	out := strings.Split(d.permd(t, "policy", "profile", "--root", root, "--limit", "2", empty), "\n")
 	if len(out) != 5 || !strings.HasPrefix(out[0], " SHARE ") || !strings.Contains(out[3], " calls with ") {
 		t.Errorf("printed: %q", out)
+	}
+}
+
+// TestReviewWebCosts: the first page of permd review --web shows the slow rule first, as soon as the
+// daemon has measured it, with the place to open. The page of rules tells those without effect.
+func TestReviewWebCosts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a browser; TestProfile is the quick one")
+	}
+	t.Parallel()
+	b := newBrowser(t)
+	d := startDaemon(t)
+	ids := d.kept(t)
+	d.policy(t, "slow.rego", slowRule)
+	d.reload(t)
+	b.open(d.reviewWeb(t))
+	b.shows("Slow on purpose")
+	first, err := chromedp.Run(b.Context, chromedp.Evaluate[string](`document.querySelector("#costs li").innerText`))
+	if err != nil || !strings.Contains(first, "Slow on purpose") || !strings.Contains(first, "user deny, matched 0 calls, half of the calls ") || !strings.Contains(first, "slow.rego:5") {
+		t.Errorf("the first rule is %q, %v", first, err)
+	}
+	width, err := chromedp.Run(b.Context, chromedp.Evaluate[string](`[...document.querySelectorAll("#costs li .b-hit")].map(r => r.getAttribute("width")).join(" ")`))
+	if err != nil || !strings.HasPrefix(width, "100% ") || strings.Count(width, "%") < 3 {
+		t.Errorf("the bars are %q wide, %v", width, err)
+	}
+	b.shows(fmt.Sprintf("%d calls with %d effects, since ", len(ids), len(ids)))
+	if s := d.costs(t); s.Running || s.Report.Rules[0].Name() != "Slow on purpose" || len(s.Report.Rules) > 100 {
+		t.Errorf("it is measured again: %+v", s)
+	}
+	b.page("rules?never=1&text=slow.rego")
+	b.shows(fmt.Sprintf("no effect in %d decisions since ", len(ids)))
+	b.page("rules?text=only+look+may+run")
+	if text := b.text(); strings.Contains(text, "no effect in ") || !strings.Contains(text, "Programs that only look") {
+		t.Errorf("a rule that allowed the call: %s", text)
+	}
+}
+
+// TestMeasuringHoldsNobodyUp: while the daemon measures rules, it answers whoever asks for that at
+// once, begins nothing else, and decides the calls of other clients.
+func TestMeasuringHoldsNobodyUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it measures a slow rule for seconds; TestProfile is the quick one")
+	}
+	t.Parallel()
+	d := startDaemon(t)
+	project := d.project(t, nil)
+	var calls []client.ToolCall
+	for n := range 40 {
+		calls = append(calls, client.ToolCall{ID: fmt.Sprint(n), Tool: client.Tool{Name: "Bash"}, Input: map[string]any{"command": fmt.Sprint("frob ", n)}})
+	}
+	var ids []string
+	for _, dec := range d.replayed(t, project, calls) {
+		ids = append(ids, dec.ID)
+	}
+	d.waitKept(t, ids...)
+	d.policy(t, "slow.rego", strings.ReplaceAll(slowRule, `input.effect.kind == "run"`, `input.effect.program == "frob"`))
+	d.reload(t)
+	w := d.session(t, project)
+	answered := 0
+	// Not so many that those before are not among the newest any more.
+	for s := d.costs(t); s.Running && answered < 100; s = d.costs(t) {
+		if s.Report != nil {
+			t.Fatalf("there is a report while it is measured: %+v", s)
+		}
+		wantAllowed(t, w)
+		answered++
+	}
+	s := d.waitCosts(t, "the rules are measured", func(s rulecost.State) bool { return !s.Running })
+	if s.Problem != "" || s.Report == nil || s.Report.Calls == 0 || s.Report.Rules[0].Name() != "Slow on purpose" {
+		t.Errorf("it measured %+v: %+v", s, s.Report)
+	}
+	if answered < 3 {
+		t.Errorf("only %d calls were decided meanwhile", answered)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/permd/permd/cmd/permd/internal/choices"
+	"github.com/permd/permd/cmd/permd/internal/rulecost"
 	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/admin"
 )
@@ -208,6 +209,9 @@ func TestReview(t *testing.T) {
 	page.shows("is taken back", "decided by human", "q back")
 	page.keys("q", "4")
 	page.shows("[4 rules]", "ask")
+	d.waitCosts(t, "the rules are measured", func(s rulecost.State) bool { return !s.Running && s.Report != nil })
+	page.keys("r")
+	page.shows("% of the time of all rules")
 	page.keys("q")
 	page.shows("ended with 0")
 }

@@ -33,7 +33,7 @@ type Timing struct {
 	Set     decisions.Set
 	Took    time.Duration
 	Matched bool
-	// Err is why it was not evaluated to its end. After Endless it is not evaluated again as long
+	// Err is why it was not evaluated to its end; that of the context if this has ended. After Endless it is not evaluated again as long
 	// as it goes on, nor is any other rule of its layer.
 	Err     error
 	Endless bool
@@ -65,7 +65,8 @@ func (s *Snapshot) Timer() *Timer {
 }
 
 // Evaluate evaluates the rules that OPA's index does not exclude for an effect, each by itself
-// and within the limits of a whole evaluation. Those that skip reports are left out. What several
+// and within the limits of a whole evaluation. It does so twice, and the quicker one counts: on a
+// busy machine either may have been held up. Those that skip reports are left out. What several
 // rules share, such as the value of a helper, counts for each of them.
 func (t *Timer) Evaluate(ctx context.Context, in *decisions.Input, skip func(decisions.RuleRef) bool) ([]Timing, error) {
 	kind := -1
@@ -98,6 +99,15 @@ func (t *Timer) Evaluate(ctx context.Context, in *decisions.Input, skip func(dec
 				continue
 			}
 			one := t.time(ctx, p.layer, q, r)
+			if one.Err == nil {
+				again := t.time(ctx, p.layer, q, r)
+				switch {
+				case again.Endless:
+					one = again
+				case again.Err == nil: // else it had bad luck
+					one.Took = min(one.Took, again.Took)
+				}
+			}
 			one.Rule, one.Set = rule.ref, rule.set
 			list = add(list, first, &one)
 		}
@@ -162,6 +172,9 @@ func (t *Timer) time(ctx context.Context, l *Layer, q query, r *ast.Rule) Timing
 	}
 	select {
 	case got := <-handover.Results():
+		if got.Err != nil && ctx.Err() != nil {
+			got.Err = ctx.Err() // it was not the rule
+		}
 		return got
 	case <-limited.Abandoned:
 		if got, ok := handover.Abandon(func() { l.stuck.Add(1) }); ok {

@@ -15,10 +15,12 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/go-json-experiment/json"
 
+	"github.com/permd/permd/cmd/permd/internal/rulecost"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/tally"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/policy/rules"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -112,6 +114,18 @@ func (f *fake) answer(method string, sent []byte) (any, error) {
 		return f.preview(&p)
 	case admin.MethodTally:
 		return admin.Tallies{Groups: []tally.Group{{By: tally.Verdict, Name: "allow", Allow: 5}, {By: tally.DecidedBy, Name: "policy", Allow: 5}}}, nil
+	case rulecost.Method:
+		cost := func(layer decisions.Layer, id, title, at string, set decisions.Set, share float64, matched int) *rulecost.Rule {
+			return &rulecost.Rule{
+				RuleInfo: rules.RuleInfo{ID: id, Title: title, Layer: layer, Set: set, At: at},
+				Share:    share, Evaluations: 150, Matched: matched, P50NS: int64(1200 * share), P99NS: int64(90000 * share),
+			}
+		}
+		return rulecost.State{Made: start, Report: &rulecost.Report{Calls: 150, TookNS: 1_000_000, Rules: []*rulecost.Rule{
+			cost("org", "slow", "Slow "+hostile, "/etc/permd/policy.d/slow.rego:7", "deny", 0.91, 0),
+			cost("user", "rule.allow", "Rule that says allow", "rules.yaml:3", "allow", 0.085, 75),
+			cost("base", "quick", "Never shown", "base/x.rego:1", "ask", 0.005, 0),
+		}}}, nil
 	}
 	return f.memory(method, sent, read)
 }

@@ -9,6 +9,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/rulecost"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/tally"
@@ -24,8 +26,9 @@ type ruleCount struct {
 	at      string
 	hits    int
 	last    time.Time
-	example string // an effect that it decided last
-	latest  string // the id of that decision
+	example string         // an effect that it decided last
+	latest  string         // the id of that decision, "" if it has decided none
+	cost    *rulecost.Rule // nil if it is not known, or is little
 }
 
 // ruleCounts is the section of rules, the one with the most hits first. No index has rules, so they are
@@ -34,6 +37,7 @@ type ruleCounts struct {
 	rows[ruleCount]
 	counted int // decisions
 	total   string
+	costs   string // what is known of them, in words
 	loading bool
 	known   bool
 }
@@ -43,6 +47,7 @@ type rulesMsg struct {
 	list    []ruleCount
 	counted int
 	total   string
+	costs   string
 	err     error
 }
 
@@ -78,6 +83,10 @@ func (m *Model) count() tea.Cmd {
 			if f.Before = got.Next; f.Before == 0 || len(got.Records) == 0 {
 				break
 			}
+		}
+		var costs rulecost.State
+		if err := d.Call(rulecost.Method, struct{}{}, &costs); err == nil { // an earlier daemon has no such method
+			msg.costs = addCosts(byKey, &costs)
 		}
 		for _, c := range byKey {
 			msg.list = append(msg.list, *c)
@@ -115,10 +124,44 @@ func countRules(byKey map[string]*ruleCount, r *record) {
 			if len(e.Rules) == 1 && e.ChoiceID == "" {
 				reason = e.Reason // it is that of the rule
 			}
-			note(fmt.Sprintf("%s %s %s %s", rule.Layer, rule.ID, rule.At, e.Verdict), e,
+			note(ruleKey(rule.Layer, rule.ID, rule.At, e.Verdict), e,
 				ruleCount{layer: string(rule.Layer), title: cmp.Or(rule.Title, reason, rule.ID), at: rule.At})
 		}
 	}
+}
+
+// leastShare is of how much of the time of all rules one must take that has decided nothing, to be
+// shown.
+const leastShare = 0.01
+
+// addCosts adds what the rules take, and those that take much and have decided nothing. It returns
+// which is the slowest, in words.
+func addCosts(byKey map[string]*ruleCount, costs *rulecost.State) string {
+	switch {
+	case costs.Report == nil && costs.Running:
+		return "; the slowest rule is being measured, r reads again"
+	case costs.Report == nil || costs.Report.TookNS == 0:
+		return ""
+	}
+	for _, one := range costs.Report.Rules {
+		seen := false
+		for _, verdict := range []decisions.Verdict{decisions.Allow, decisions.Ask, decisions.Deny} {
+			if c := byKey[ruleKey(one.Layer, one.ID, one.At, verdict)]; c != nil {
+				c.cost, seen = one, true
+			}
+		}
+		if !seen && (one.Share >= leastShare || one.Cut > 0) {
+			key := ruleKey(one.Layer, one.ID, one.At, decisions.Verdict(one.Set))
+			byKey[key] = &ruleCount{key: key, verdict: decisions.Verdict(one.Set), layer: string(one.Layer), title: one.Name(), at: one.At, cost: one}
+		}
+	}
+	first := costs.Report.Rules[0]
+	return fmt.Sprintf("; slowest rule: %s %%, %s", first.Percent(), display.Display(first.Name()))
+}
+
+// ruleKey is the key of a rule that has decided so.
+func ruleKey(layer decisions.Layer, id, at string, v decisions.Verdict) string {
+	return fmt.Sprintf("%s %s %s %s", layer, id, at, v)
 }
 
 // totals says what all decisions of a time were.
@@ -144,7 +187,7 @@ func (m *Model) setRules(msg *rulesMsg) {
 	s.loading = false
 	m.reached(msg.err)
 	if msg.err == nil {
-		s.known, s.counted, s.total = true, msg.counted, msg.total
+		s.known, s.counted, s.total, s.costs = true, msg.counted, msg.total, msg.costs
 		s.set(msg.list)
 	}
 }
@@ -157,7 +200,7 @@ func (s *ruleCounts) state(*Model) string {
 	if !s.known {
 		return ""
 	}
-	return fmt.Sprintf("in the last %d decisions; %s", s.counted, s.total)
+	return fmt.Sprintf("in the last %d decisions; %s%s", s.counted, s.total, s.costs)
 }
 
 func (s *ruleCounts) empty() string {
@@ -173,7 +216,11 @@ func (s *ruleCounts) filter(words []string) {
 }
 
 func (r *ruleCount) line() string {
-	return fmt.Sprintf("%6d  %-5s  %-7s  %s", r.hits, r.verdict, r.layer, display.Display(r.title))
+	share := ""
+	if r.cost != nil && r.cost.Percent() != "" {
+		share = r.cost.Percent() + " %"
+	}
+	return fmt.Sprintf("%6d  %7s  %-5s  %-7s  %s", r.hits, share, r.verdict, r.layer, display.Display(r.title))
 }
 
 func (s *ruleCounts) line(_ *Model, place int) (text, as string) {
@@ -190,5 +237,23 @@ func (s *ruleCounts) details(*Model) string {
 	if r.at != "" {
 		at = "at " + display.Display(r.at) + "\n"
 	}
-	return fmt.Sprintf("%s: %s\n%slast %s: %s\ndecision %s\n", r.verdict, display.Display(r.title), at, r.last.Local().Format(time.DateTime), safe(r.example), display.Display(r.latest))
+	last := "it has decided none of them\n"
+	if r.latest != "" {
+		last = fmt.Sprintf("last %s: %s\ndecision %s\n", r.last.Local().Format(time.DateTime), safe(r.example), display.Display(r.latest))
+	}
+	return fmt.Sprintf("%s: %s\n%s%s%s", r.verdict, display.Display(r.title), at, last, r.costs())
+}
+
+// costs says what the rule takes.
+func (r *ruleCount) costs() string {
+	c := r.cost
+	if c == nil || c.Percent() == "" {
+		return ""
+	}
+	text := fmt.Sprintf("it takes %s %% of the time of all rules; on past calls half of them %v, 99 of 100 %v; it matched %s\n",
+		c.Percent(), time.Duration(c.P50NS), time.Duration(c.P99NS), cli.Plural(c.Matched, "call"))
+	if c.Why != "" {
+		text += "it did not end by itself: " + display.Display(c.Why) + "\n"
+	}
+	return text
 }

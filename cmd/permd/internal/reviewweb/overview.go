@@ -41,6 +41,7 @@ type overview struct {
 	Median   string
 	Sampled  int
 	Rows     []row
+	Costs    costs
 }
 
 func (s *Server) overviewPage(w http.ResponseWriter, r *http.Request) {
@@ -65,6 +66,7 @@ func (s *Server) overviewPage(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, o.view, err)
 		return
 	}
+	o.Costs = s.costsNow(ctx)
 	s.render(w, http.StatusOK, "overview", o)
 }
 

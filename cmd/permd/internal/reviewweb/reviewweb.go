@@ -99,7 +99,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	defer cancel()
 	running.Go(func() { s.watch.run(ctx) })
 	// What takes long is done before a page needs it.
-	running.Go(func() { _, _, _ = s.hits.list(ctx, s) })
+	running.Go(func() { _, _, _, _ = s.hits.list(ctx, s) })
 	running.Go(func() {
 		s.waitIdle(ctx)
 		cancel()
@@ -192,6 +192,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, page string) {
 		s.takeBack(w, r, id)
 	case first == "rules" && get && id == "":
 		s.rulesPage(w, r)
+	case first == "costs" && get && id == "":
+		s.costsPart(w, r)
 	case first == "watch" && get && id == "":
 		s.watchPage(w, r)
 	default:

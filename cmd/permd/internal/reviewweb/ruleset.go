@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/decisions"
@@ -27,6 +28,7 @@ type hitCounts struct {
 	mu      sync.Mutex
 	newest  int64 // number of the newest decision that is counted
 	counted int
+	oldest  time.Time // of the decisions that are counted
 	byPlace map[string]int
 
 	rules  []rules.RuleInfo
@@ -83,6 +85,9 @@ func (h *hitCounts) count(ctx context.Context, s *Server) error {
 // add counts the rules of a decision, each once.
 func (h *hitCounts) add(r *decisions.Record) {
 	h.counted++
+	if h.oldest.IsZero() || r.Time.Before(h.oldest) && !r.Time.IsZero() {
+		h.oldest = r.Time
+	}
 	var seen []string
 	for i := range r.Decision.Effects {
 		for _, rule := range r.Decision.Effects[i].Rules {
@@ -95,18 +100,18 @@ func (h *hitCounts) add(r *decisions.Record) {
 }
 
 // list returns the rules with their hits, the most frequent first within a layer.
-func (h *hitCounts) list(ctx context.Context, s *Server) (views []ruleView, counted int, err error) {
+func (h *hitCounts) list(ctx context.Context, s *Server) (views []ruleView, counted int, since time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var st daemon.Status
 	if err := s.daemon.call(ctx, admin.MethodStatus, struct{}{}, &st); err != nil || st.Digest != h.digest || st.Digest == "" {
 		if h.rules, err = s.o.Rules(ctx); err != nil {
-			return nil, 0, err
+			return nil, 0, time.Time{}, err
 		}
 		h.digest = st.Digest
 	}
 	if err := h.count(ctx, s); err != nil {
-		return nil, 0, err
+		return nil, 0, time.Time{}, err
 	}
 	most := 1
 	for _, n := range h.byPlace {
@@ -124,12 +129,12 @@ func (h *hitCounts) list(ctx context.Context, s *Server) (views []ruleView, coun
 	slices.SortStableFunc(views, func(a, b ruleView) int {
 		return cmp.Or(cmp.Compare(slices.Index(decisions.Layers, a.Layer), slices.Index(decisions.Layers, b.Layer)), cmp.Compare(b.Hits, a.Hits))
 	})
-	return views, h.counted, nil
+	return views, h.counted, h.oldest, nil
 }
 
 func (s *Server) rulesPage(w http.ResponseWriter, r *http.Request) {
 	v := s.view(s.watch.look(r.Context()), "rules", "Rules")
-	all, counted, err := s.hits.list(r.Context(), s)
+	all, counted, since, err := s.hits.list(r.Context(), s)
 	if err != nil {
 		s.fail(w, r, v, err)
 		return
@@ -154,5 +159,6 @@ func (s *Server) rulesPage(w http.ResponseWriter, r *http.Request) {
 		Layer, Text       string
 		Never             bool
 		All, Hit, Counted int
-	}{v, list, decisions.Layers, layer, q.Get("text"), never, len(all), hit, counted})
+		Since             time.Time
+	}{v, list, decisions.Layers, layer, q.Get("text"), never, len(all), hit, counted, since})
 }

@@ -1,6 +1,7 @@
 package rulecost
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -74,7 +75,7 @@ func (r *Report) Print(s *cli.Streams) error {
 	t := cli.Table{Flexible: []int{6, 7}, Ends: []int{7}}
 	t.Row(" SHARE", right("P50"), right("P99"), right("EVALUATED"), right("MATCHED"), "LAYER", "RULE", "AT")
 	for _, one := range r.Rules {
-		t.Row(one.percent(), right(took(one.P50NS)), right(took(one.P99NS)), right(fmt.Sprint(one.Evaluations)), right(fmt.Sprint(one.Matched)),
+		t.Row(fmt.Sprintf("%6s", cmp.Or(one.Percent(), "-")), right(took(one.P50NS)), right(took(one.P99NS)), right(fmt.Sprint(one.Evaluations)), right(fmt.Sprint(one.Matched)),
 			string(one.Layer)+" "+string(one.Set), cli.Clip(display.Display(one.Name()), 60), display.Display(one.At))
 	}
 	if len(r.Rules) > 0 {
@@ -114,15 +115,15 @@ func (r *Report) Lines() []string {
 	return list
 }
 
-// percent is the share as it is shown.
-func (r *Rule) percent() string {
+// Percent is the share as it is shown, "" for a rule that was not evaluated.
+func (r *Rule) Percent() string {
 	switch p := 100 * r.Share; {
 	case r.Evaluations == 0:
-		return "     -"
+		return ""
 	case p < 0.1:
-		return " < 0.1"
+		return "< 0.1"
 	default:
-		return fmt.Sprintf("%6.1f", p)
+		return fmt.Sprintf("%.1f", p)
 	}
 }
 

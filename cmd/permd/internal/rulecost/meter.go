@@ -2,6 +2,7 @@ package rulecost
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -122,7 +123,7 @@ func (m *meter) note(one *rules.Timing) {
 		r = &measured{set: one.Set}
 		m.rules[one.Rule] = r
 	}
-	if one.Err == nil || m.ctx.Err() != nil { // then the measurement has ended, not the rule
+	if one.Err == nil || errors.Is(one.Err, context.Canceled) { // then the measurement has ended, not the rule
 		return
 	}
 	r.cut++
