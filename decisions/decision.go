@@ -314,7 +314,24 @@ type HumanAnswer struct {
 	Time    time.Time `json:"time"`
 	Verdict Verdict   `json:"verdict"`          // Allow or Deny
 	Choices []string  `json:"choices,omitzero"` // the ids of what was remembered
+	// Allowed is when a yes was given that was taken back before a call had used it, at Time.
+	Allowed *time.Time `json:"allowed,omitzero"`
 }
+
+// Word returns the answer in a word or two: allowed, denied, taken back.
+func (a *HumanAnswer) Word() string {
+	switch {
+	case a.Allowed != nil:
+		return EndedTakenBack
+	case a.Verdict == Allow:
+		return "allowed"
+	}
+	return "denied"
+}
+
+// EndedTakenBack is an ending that only journals have: the yes for once to a question was taken
+// back. Records that are read have it as their Answer.
+const EndedTakenBack = "taken back"
 
 // Ending says how a call ended, as the program that ran it reported.
 type Ending struct {

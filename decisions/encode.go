@@ -67,6 +67,9 @@ func (r *Record) AppendJSON(b []byte) ([]byte, error) {
 		e.time(`,"answer":{"time":`, a.Time)
 		e.text(`,"verdict":`, string(a.Verdict))
 		e.list(`,"choices":`, a.Choices)
+		if a.Allowed != nil {
+			e.time(`,"allowed":`, *a.Allowed)
+		}
 		e.raw(`}`)
 	}
 	if r.Ran != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/records"
-	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
@@ -81,7 +80,7 @@ func (a *app) denyCommand() *cobra.Command {
 		Long: `Answer no to a call that permd allow lists. A client that waits for your answer
 is told; where a harness has blocked the call before, it only waits no longer.
 With the id of a call that you allowed once, and that has not been made since,
-the yes is taken back; the log keeps the answer that you gave first.
+the yes is taken back, as the log then says.
 
 Nothing is remembered unless you choose a width with --width, which permd allow
 lists as "never": every call with an effect that its lines speak of is denied
@@ -149,7 +148,7 @@ func (m *memoryClient) answerError(ctx context.Context, id string, err error) er
 	case e.Code == admin.CodeNoDecision:
 		if rec, err := recordOf(ctx, records.Through(m.c), id); err == nil && rec.Answer != nil {
 			return cli.Failf(cli.ExitError, "let the agent try again; what asks then has a new id", "it is answered already: %s at %s",
-				cli.Either(rec.Answer.Verdict == decisions.Allow, "allowed", "denied"), rec.Answer.Time.Local().Format("15:04:05"))
+				rec.Answer.Word(), rec.Answer.Time.Local().Format("15:04:05"))
 		}
 		return cli.Failf(cli.ExitError, "let the agent try again and use the new decision's id; permd allow lists the calls that wait", "%s", e.Message)
 	case strings.Contains(e.Message, "no width of that id was offered"):

@@ -40,9 +40,29 @@ func TestAllowOnceEnds(t *testing.T) {
 	if runs("frob x") || !runs("frob y") {
 		t.Error("what was taken back runs, or what was not does not")
 	}
-	refused("it is answered already: allowed at ", "deny", second)
+	refused("it is answered already: taken back at ", "deny", second)
+	saysTakenBack := func(id string) {
+		t.Helper()
+		if out := d.permd(t, "log", "show", id); !strings.Contains(out, "deny, by the person at") || !strings.Contains(out, "taken back before a call had used it") {
+			t.Errorf("permd log show: %s", out)
+		}
+		if out := d.permd(t, "log", "list"); !strings.Contains(out, "ask, taken back") {
+			t.Errorf("permd log list: %s", out)
+		}
+		for _, format := range []string{"jsonl", "opa", "csv"} {
+			out := d.permd(t, "log", "export", "--format", format)
+			for line := range strings.Lines(out) {
+				if strings.Contains(line, id) && (strings.Contains(line, `"verdict":"allow"`) || strings.Contains(line, ",allow,") || format != "csv" && !strings.Contains(line, `"allowed":"`)) {
+					t.Errorf("permd log export --format %s: %s", format, line)
+				}
+			}
+		}
+	}
+	saysTakenBack(second)
 	refused("it is answered already: allowed at ", "deny", other)
 
+	yes := ask("frob v")
+	d.permd(t, "allow", yes)
 	before := ask("frob z")
 	d.permd(t, "lock")
 	refused("permd is locked, and this was asked before", "allow", before)
@@ -55,9 +75,10 @@ func TestAllowOnceEnds(t *testing.T) {
 		t.Fatalf("permd unlock: %v\n%s", err, out)
 	}
 	refused("permd was locked when this was asked", "allow", meanwhile)
-	if runs("frob z") || runs("frob w") {
-		t.Error("what was not allowed runs")
+	if runs("frob z") || runs("frob w") || runs("frob v") {
+		t.Error("what was not allowed, or only before the lock, runs")
 	}
+	saysTakenBack(yes)
 	d.permd(t, "allow", before)
 	if !runs("frob z") {
 		t.Error("what is allowed after the lock does not run")

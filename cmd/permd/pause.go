@@ -112,7 +112,8 @@ func (a *app) lockCommand() *cobra.Command {
 		Use:   "lock",
 		Short: "Ask about everything",
 		Long: `Ask about each call that would be allowed, by rules, by memory or because permd
-was paused, until permd unlock. What is denied stays denied. A pause ends.
+was paused, until permd unlock. What is denied stays denied. A pause ends,
+and so does what you allowed once and no call has used.
 
 A lock outlives the daemon and the machine. Agents are denied this command.
 

@@ -56,6 +56,17 @@ func (j *Journal) numberOf(ctx context.Context, id string) (int64, error) {
 	return rec.Seq, nil
 }
 
+// takenBack puts a report that a yes was taken back in the place of that answer.
+func takenBack(rec *decisions.Record) {
+	if rec.Ended == nil || rec.Ended.As != decisions.EndedTakenBack {
+		return
+	}
+	if a := rec.Answer; a != nil && a.Verdict == decisions.Allow {
+		rec.Answer = &decisions.HumanAnswer{Time: rec.Ended.Time, Verdict: decisions.Deny, Allowed: &a.Time}
+	}
+	rec.Ended = nil
+}
+
 // answerColumns is an answer as it is read.
 type answerColumns struct {
 	at      sql.NullInt64

@@ -72,6 +72,7 @@ func (r *row) decode() (rec *decisions.Record, size int, err error) {
 		if r.endedAt.Valid {
 			rec.Ended = &decisions.Ending{Time: time.Unix(0, r.endedAt.Int64).UTC(), As: r.endedAs.String}
 		}
+		takenBack(rec)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("record %d: %w", r.seq, err)

@@ -72,6 +72,7 @@ func (c *spooledRecords) contiguous(last int64) bool {
 // answer adds what is in the spool about a record: a person's answer, that its call has
 // run, and how it ended.
 func (c *spooledRecords) answer(rec *decisions.Record) error {
+	defer takenBack(rec)
 	if rec.Ran == nil {
 		rec.Ran = c.ran(rec.Seq)
 	}

@@ -182,15 +182,20 @@ func (l *PersistentSessions) AllowOnce(uid *uint32, id string, log func() error)
 	return until, nil
 }
 
-// TakeBack takes back what AllowOnce allowed, and reports whether a call could still have used it.
-func (l *PersistentSessions) TakeBack(uid *uint32, id string) bool {
-	now := l.Now()
+// TakeBack takes back what AllowOnce allowed as an answer to a question, or all that it allowed for
+// an id of "". It returns the questions whose answers a call could still have used.
+func (l *PersistentSessions) TakeBack(uid *uint32, id string) (answered []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.dropOldGrants(now)
-	n := len(l.grants)
-	l.grants = slices.DeleteFunc(l.grants, func(g grant) bool { return (uid == nil || *uid == g.uid) && slices.Contains(g.ids, id) })
-	return len(l.grants) < n
+	l.dropOldGrants(l.Now())
+	l.grants = slices.DeleteFunc(l.grants, func(g grant) bool {
+		ends := (uid == nil || *uid == g.uid) && (id == "" || slices.Contains(g.ids, id))
+		if ends {
+			answered = append(answered, g.ids[0])
+		}
+		return ends
+	})
+	return answered
 }
 
 // dropOldGrants drops the approvals whose time is over. Setting the clock back extends none.

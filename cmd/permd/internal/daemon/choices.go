@@ -85,6 +85,19 @@ func (d *daemon) recordEnd(ctx context.Context, id, as string) error {
 	return err
 }
 
+// recordTakenBack records that yeses for once to questions were taken back. They count no more
+// whether or not it can be logged.
+func (d *daemon) recordTakenBack(ctx context.Context, ids []string) {
+	for _, id := range ids {
+		if d.recordEnd(ctx, id, decisions.EndedTakenBack) == nil {
+			continue
+		}
+		if missed, ok := ctx.Value(notLoggedKey{}).(*atomic.Bool); ok {
+			missed.Store(true)
+		}
+	}
+}
+
 // choices is the memory in the words of the management methods.
 type choices struct{ d *daemon }
 

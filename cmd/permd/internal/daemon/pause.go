@@ -53,7 +53,7 @@ func (p pauses) Pause(ctx context.Context, peer decisions.Peer, n admin.NewPause
 	return wirePause(&got), nil
 }
 
-// Lock has everything ask.
+// Lock has everything ask, and ends what was allowed once.
 func (p pauses) Lock(ctx context.Context, peer decisions.Peer, why string) (admin.Pause, error) {
 	got, err := p.d.pauses.Set(pause.Setting{UID: peer.UID, Locked: true, Why: masked(why)}, func(s *pause.Setting) error {
 		return p.d.recordPause(ctx, peer, "permd lock", describe(s))
@@ -61,6 +61,8 @@ func (p pauses) Lock(ctx context.Context, peer decisions.Peer, why string) (admi
 	if why, ok := errors.AsType[pause.Refusal](err); ok {
 		return admin.Pause{}, admin.Refusal(why)
 	}
+	// What the person allowed once is asked again, also after the lock.
+	p.d.recordTakenBack(ctx, p.d.engine.Persistent.TakeBack(&peer.UID, ""))
 	p.d.changes.Tell(&peer.UID, native.ChangedPause)
 	w := wirePause(&got)
 	if err != nil {

@@ -134,8 +134,7 @@ func (q questions) lockChanged(uid *uint32, id string) error {
 }
 
 // Deny answers a question with no. A harness has told its agent no before, so that its
-// question only stops waiting. A yes for once that no call has used is taken back; the journal
-// keeps it as the answer that was given.
+// question only stops waiting. A yes for once that no call has used is taken back.
 func (q questions) Deny(ctx context.Context, uid *uint32, no admin.Denial) (admin.Denied, error) {
 	var missed atomic.Bool
 	done, err := q.deny(context.WithValue(ctx, notLoggedKey{}, &missed), uid, no)
@@ -159,10 +158,12 @@ func (q questions) deny(ctx context.Context, uid *uint32, no admin.Denial) (admi
 	}
 	switch {
 	case errors.Is(err, native.ErrNoQuestion):
-		if !q.d.engine.Persistent.TakeBack(uid, id) {
+		answered := q.d.engine.Persistent.TakeBack(uid, id)
+		if len(answered) == 0 {
 			return admin.Denied{}, admin.ErrNoQuestion
 		}
 		q.d.log.Info("a person took back an allow for once", "decision", id)
+		q.d.recordTakenBack(ctx, answered)
 		done.TakenBack = true
 	case err != nil:
 		return admin.Denied{}, fmt.Errorf("%w: %w", admin.ErrNotTaken, err)

@@ -149,7 +149,7 @@ func VerdictAndOutcome(r *decisions.Record) string {
 	case r.Ran != nil:
 		return string(d.Verdict) + ", then run"
 	case r.Answer != nil && r.Answer.Verdict == decisions.Deny:
-		return string(d.Verdict) + ", denied"
+		return string(d.Verdict) + ", " + r.Answer.Word()
 	}
 	return string(d.Verdict)
 }

@@ -62,6 +62,9 @@ func (l *Log) Circumstances(ctx context.Context, s *cli.Streams, r *decisions.Re
 	switch a := r.Answer; {
 	case a != nil:
 		line("answer", fmt.Sprintf("%s, by the person at %s, after %s", a.Verdict, a.Time.Local().Format(time.DateTime), a.Time.Sub(r.Time).Round(100*time.Millisecond)))
+		if a.Allowed != nil {
+			line("before", "allow, at "+a.Allowed.Local().Format(time.DateTime)+"; taken back before a call had used it")
+		}
 		line("remembered", strings.Join(a.Choices, " "))
 	case r.Decision.Verdict == decisions.Ask && r.Decision.Outcome == "":
 		line("answer", "none in permd")

@@ -100,8 +100,7 @@ func (s *Server) questionNews(ctx context.Context, n *news, now state, known []s
 func (s *Server) whatBecame(ctx context.Context, id string) string {
 	var rec decisions.Record
 	if err := s.daemon.call(ctx, admin.MethodShow, map[string]string{"decisionId": id}, &rec); err == nil && rec.Answer != nil {
-		word := cli.Either(rec.Answer.Verdict == decisions.Allow, "allowed", "denied")
-		return fmt.Sprintf("It was %s at %s.", word, rec.Answer.Time.Local().Format("15:04:05"))
+		return fmt.Sprintf("It was %s at %s.", rec.Answer.Word(), rec.Answer.Time.Local().Format("15:04:05"))
 	}
 	return "It no longer waits: its client has gone or waits no longer, its turn was cancelled, or it was decided by a choice or by rules."
 }
