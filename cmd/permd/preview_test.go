@@ -32,6 +32,9 @@ type pastRequest struct {
 // TestPreviewIsTrue: what a preview says of past requests is what the choice does with the same
 // calls, sent again.
 func TestPreviewIsTrue(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it sends all calls again for each choice; TestPreviewCommands is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	files := map[string]string{"go.mod": "module m\n", "a.go": "package m\n", "b.txt": "b\n", "x.sh": "echo 1\n", "package.json": `{"scripts": {"test": "echo 1"}}`, ".env": "A=b\n"}
@@ -165,6 +168,9 @@ func TestPreviewIsTrue(t *testing.T) {
 
 // TestPreviewOfWidths: what a preview says of the widths of a question is what an answer does.
 func TestPreviewOfWidths(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it sends all calls again for each choice; TestPreviewCommands is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{"package.json": `{"scripts": {"test": "echo 1"}}`})

@@ -21,16 +21,21 @@ import (
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/decisions/journal/verify"
 	"github.com/permd/permd/internal/sqlitedb"
+	"github.com/permd/permd/internal/testload"
 )
 
 // childMode is the environment variable that makes the test binary a child, which
 // is killed or has no space left.
 const childMode = "PERMD_JOURNAL_TEST_CHILD"
 
+// parallelTests is how many parallel tests run at a time. They wait for disks and processes.
+const parallelTests = 6
+
 func TestMain(m *testing.M) {
 	mode, path, ok := strings.Cut(os.Getenv(childMode), ":")
 	switch {
 	case !ok:
+		testload.Parallel(parallelTests)
 		goleak.VerifyTestMain(m)
 	case mode == "killed":
 		appendUntilKilled(path, 0)

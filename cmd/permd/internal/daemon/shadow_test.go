@@ -245,6 +245,9 @@ func mustJSON(t testing.TB, v any) string {
 // TestShadowCosts: a request allocates the same while rules are tried, and those that are not
 // tried are not asked for anything.
 func TestShadowCosts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it sends thousands of requests; TestShadowIsTheRealThing is the quick one")
+	}
 	skipUncounted(t)
 	w := newCostWorld(t, true)
 	request := w.line(costCases()[0].method, strings.ReplaceAll(costCases()[0].params, "PROJECT", w.project))
@@ -281,6 +284,9 @@ letters := split("` + strings.Repeat("x", 300) + `", "")
 // TestShadowBatchIsKept: what is found about the first of many calls is on the disk before the
 // last is compared.
 func TestShadowBatchIsKept(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits for rules that take too long; TestShadowIsTheRealThing is the quick one")
+	}
 	w := newBenchWorld(t, true)
 	w.tries(t, decisions.User, slowRules)
 	const calls = 200
