@@ -87,7 +87,7 @@ func TestNotification(t *testing.T) {
 	if shown.Expires < 50_000 || shown.Expires > 62_000 {
 		t.Errorf("it expires after %d ms; the client waits for a minute", shown.Expires)
 	}
-	if out := n.d.permd(t, "status"); !strings.Contains(out, "  notify   ") {
+	if out := n.d.permd(t, "status"); !strings.Contains(out, "\n  notify   desktop notifications of calls that wait\n") {
 		t.Errorf("the status:\n%s", out)
 	}
 	n.d.permd(t, "allow", id)
@@ -139,4 +139,31 @@ func TestNotification(t *testing.T) {
 	if shown := n.server.Shown(); len(shown) != 0 {
 		t.Errorf("the daemon has ended, and %+v is shown", shown)
 	}
+}
+
+// TestNotificationForms: the setting, and no_arguments, decide what is on the bus, also after a
+// reload, and the status says it.
+func TestNotificationForms(t *testing.T) {
+	t.Parallel()
+	n := startNotified(t, "notify = \"brief\"\n")
+	id, got := n.asks("sh run.sh data")
+	if shown := n.shows(id); strings.Contains(shown.Text(), "run.sh") {
+		t.Errorf("brief is\n%s", shown.Text())
+	}
+	settings := func(text, line string) {
+		t.Helper()
+		writeFile(t, n.d.home+"/.config/permd/permd.toml", text)
+		n.d.permd(t, "reload")
+		if out := n.d.permd(t, "status"); !strings.Contains(out, "  notify   "+line+"\n") {
+			t.Errorf("the status:\n%s", out)
+		}
+	}
+	settings("", "desktop notifications of calls that wait")
+	n.shows(id, "run sh run.sh data")
+	settings("notify = \"full\"\nno_arguments = true\n", "desktop notifications of calls that wait, brief")
+	eventually.Holds(t, "no arguments are shown", func() bool { return !strings.Contains(n.shows(id).Text(), "run.sh") })
+	settings("notify = \"off\"\n", `no desktop notifications (notify = "off")`)
+	n.showsNone("off")
+	n.d.permd(t, "deny", id)
+	<-got
 }

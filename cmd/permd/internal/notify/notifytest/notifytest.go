@@ -211,4 +211,4 @@ func (b *Bus) Env(name string) string {
 }
 
 // Text returns the summary and the body of a notification.
-func (n *Notification) Text() string { return strings.Join([]string{n.Summary, n.Body}, "\n") }
+func (n Notification) Text() string { return strings.Join([]string{n.Summary, n.Body}, "\n") }
