@@ -15,9 +15,9 @@ import (
 const modulePath = "github.com/permd/permd"
 
 // byConvention are methods called by libraries: for errors, formatting, encoding,
-// logging, metrics, tracing evaluations and databases.
+// logging, metrics, tracing evaluations, databases and D-Bus.
 var byConvention = []string{
-	"Describe", "Driver", "Enabled", "Error", "Handle", "Is", "String", "TraceEvent", "UnmarshalYAML", "Unwrap", "WithAttrs", "WithGroup",
+	"DeliverSignal", "Describe", "Driver", "Enabled", "Error", "Handle", "Is", "LookupObject", "String", "TraceEvent", "UnmarshalYAML", "Unwrap", "WithAttrs", "WithGroup",
 }
 
 // TestExported finds exported names that no other package uses, tests included. A type

@@ -23,6 +23,7 @@ type Switches struct {
 	RefuseDeclared bool     // what clients declare of tools does not count
 	NoArguments    bool     // no arguments of past calls are kept
 	Shadow         Shadow   // rules to try; they change what no rule means
+	Notify         string   // what notifications show; NotifyFull when empty
 }
 
 // Options configure where rules come from.

@@ -25,6 +25,7 @@ type Shadow struct {
 // same reports whether settings mean the same for rules in use.
 func (w Switches) same(other Switches) bool {
 	w.Shadow, other.Shadow = Shadow{}, Shadow{}
+	w.Notify, other.Notify = "", ""
 	return reflect.DeepEqual(w, other)
 }
 

@@ -181,6 +181,18 @@ func (s *Store) Forbidden() (pause, lock bool) {
 // KeepsArguments reports whether arguments of past calls may be kept.
 func (s *Store) KeepsArguments() bool { return !s.state.Load().switches.NoArguments }
 
+// Notify returns what notifications of the desktop show of questions: settings.NotifyFull,
+// NotifyBrief or NotifyOff. Servers may keep what they show, so that it is no more than
+// NotifyBrief where no arguments may be kept.
+func (s *Store) Notify() string {
+	w := &s.state.Load().switches
+	form := cmp.Or(w.Notify, settings.NotifyFull)
+	if form == settings.NotifyFull && w.NoArguments {
+		return settings.NotifyBrief
+	}
+	return form
+}
+
 // refreshBase compiles the embedded layer, and again if the disabled rules or
 // the profile change.
 func (s *Store) refreshBase(ctx context.Context, prev *layerState, sw Switches) *layerState {

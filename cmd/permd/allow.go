@@ -13,6 +13,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/records"
+	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"

@@ -112,6 +112,9 @@ func (a *app) renderStatus(s *daemon.Status) {
 	for _, why := range s.Memory.Degraded {
 		fmt.Fprintf(out, "           degraded: %s\n", why)
 	}
+	if s.Notify != nil {
+		fmt.Fprintf(out, "  notify   %s\n", s.Notify.Line())
+	}
 	for _, stuck := range s.Unanswered {
 		fmt.Fprintf(out, "  files    %s\n", daemon.UnansweredLine(stuck, time.Now()))
 	}

@@ -42,11 +42,11 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if merged.Profile == "" || merged.OnFailure == "" || merged.OnLogFailure == "" || merged.Durability == "" || merged.Limits.Connections <= 0 || merged.HTTP.Listen == "" || merged.Journal.Age() <= 0 {
+		if merged.Profile == "" || merged.OnFailure == "" || merged.OnLogFailure == "" || merged.Durability == "" || merged.Limits.Connections <= 0 || merged.HTTP.Listen == "" || merged.Journal.Age() <= 0 || merged.Notify == "" {
 			t.Fatalf("a setting without a value: %+v", merged)
 		}
 		switch {
-		case org.OnlyOrg != merged.OnlyOrg, org.AskGates && !merged.AskGates, org.NoArguments && !merged.NoArguments,
+		case org.OnlyOrg != merged.OnlyOrg, org.AskGates && !merged.AskGates, org.NoArguments && !merged.NoArguments, org.Notify != "" && merged.Notify != org.Notify,
 			org.OnFailure != "" && merged.OnFailure != org.OnFailure, org.OnLogFailure != "" && merged.OnLogFailure != org.OnLogFailure,
 			org.Profile != "" && merged.Profile != org.Profile, org.Confirm != "" && merged.Confirm != org.Confirm,
 			org.Limits.Connections != 0 && merged.Limits.Connections != org.Limits.Connections,

@@ -42,6 +42,7 @@ func Merge(org, user Settings) (Settings, error) {
 		NoLock:     org.NoLock,
 
 		NoArguments: org.NoArguments || user.NoArguments,
+		Notify:      cmp.Or(org.Notify, user.Notify, NotifyFull),
 
 		RefuseDeclared: org.RefuseDeclared || user.RefuseDeclared,
 

@@ -77,6 +77,11 @@ type Settings struct {
 	// that are there. If org sets it, a user cannot turn it off.
 	NoArguments bool `toml:"no_arguments"`
 
+	// Notify is what a notification of the desktop shows of calls that wait for a person:
+	// "full", the default, what permd allow shows of them; "brief", which agent and which tool;
+	// or "off", for no notifications.
+	Notify string `toml:"notify"`
+
 	Limits Limits `toml:"limits"`
 
 	Journal Journal `toml:"journal"`
@@ -115,6 +120,9 @@ const (
 	durabilityPower   = "power"
 	confirmGuarded    = "guarded"
 	ConfirmAlways     = "always"
+	NotifyFull        = "full"
+	NotifyBrief       = "brief"
+	NotifyOff         = "off"
 	ListenOff         = "off"
 	ListenUnix        = "unix"
 
@@ -139,7 +147,7 @@ const (
 // a person who reads the file would not.
 var keys = []string{
 	"profile", "only_org", "disable", "durability", "confirm", "on_failure", "ask_gates", "refuse_declared",
-	"on_log_failure", "shadow", "no_pause", "no_lock", "no_arguments", "limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user", "limits.decision_milliseconds",
+	"on_log_failure", "shadow", "no_pause", "no_lock", "no_arguments", "notify", "limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user", "limits.decision_milliseconds",
 	"journal", "journal.max_bytes", "journal.max_age",
 	"http", "http.listen",
 }
@@ -244,6 +252,9 @@ func (s *Settings) check() *valueError {
 	}
 	if !slices.Contains([]decisions.Verdict{"", decisions.Ask, decisions.Deny}, s.OnLogFailure) {
 		return wrong("on_log_failure", `write "ask" or "deny"`, "a failure cannot be answered with %q", s.OnLogFailure)
+	}
+	if !slices.Contains([]string{"", NotifyFull, NotifyBrief, NotifyOff}, s.Notify) {
+		return wrong("notify", `write "full", "brief" or "off"`, "there is no notification called %q", s.Notify)
 	}
 	for _, id := range s.Disable {
 		if !strings.HasPrefix(id, "base.") {

@@ -28,6 +28,10 @@ const (
 // WaitingQuestions are the questions whose clients have no person before them, and wait
 // until somebody answers over the management socket. They are safe for concurrent use.
 type WaitingQuestions struct {
+	// OnChange is called after Questions has changed; nil for nothing. It must return at once,
+	// and call no method.
+	OnChange func()
+
 	mu    sync.Mutex
 	list  []*waitingQuestion // the oldest first
 	ended bool
@@ -178,7 +182,14 @@ func (l *WaitingQuestions) add(w *waitingQuestion) error {
 		return &socket.Error{Code: socket.CodeBusy, Message: "too many questions of this person wait; ask the person"}
 	}
 	l.list = append(l.list, w)
+	l.changed()
 	return nil
+}
+
+func (l *WaitingQuestions) changed() {
+	if l.OnChange != nil {
+		l.OnChange()
+	}
 }
 
 // await waits for an answer, and removes the question. It returns nil if there was none in
@@ -215,6 +226,7 @@ func (l *WaitingQuestions) await(ctx context.Context, w *waitingQuestion, limit 
 // remove removes a question. l.mu is held.
 func (l *WaitingQuestions) remove(w *waitingQuestion) {
 	l.list = slices.DeleteFunc(l.list, func(o *waitingQuestion) bool { return o == w })
+	l.changed()
 }
 
 // End ends all waits without an answer, and allows no more.
@@ -228,6 +240,7 @@ func (l *WaitingQuestions) End() {
 		}
 	}
 	l.list = slices.DeleteFunc(l.list, func(w *waitingQuestion) bool { return !w.answering })
+	l.changed()
 }
 
 // Questions returns the questions of a person, of everybody for nil, the oldest first.
@@ -277,6 +290,7 @@ func (l *WaitingQuestions) Answer(ctx context.Context, uid *uint32, a Answer) ([
 	case err == nil:
 		w.answer <- &waitResult{Answer: string(a.Verdict), chooseResult: done}
 	case w.asks.Contains(w.ask.ID) && !w.leaving && !l.ended:
+		l.changed()
 		return nil, err // it waits on
 	case w.asks.Contains(w.ask.ID):
 		w.answer <- nil

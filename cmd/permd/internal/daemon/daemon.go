@@ -18,6 +18,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/engine"
 	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/cmd/permd/internal/heads"
+	"github.com/permd/permd/cmd/permd/internal/notify"
 	"github.com/permd/permd/cmd/permd/internal/preview"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/cmd/permd/internal/rulecost"
@@ -70,6 +71,7 @@ type daemon struct {
 	changes  native.Changes
 	preview  *preview.Counter
 	costs    *rulecost.Background
+	notifier *notify.Notifier
 	health   canary // for HTTP, whose requests have slots of their own
 }
 
@@ -78,9 +80,11 @@ type daemon struct {
 func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Logger, changed func(policy.Status), now func() time.Time) (d *daemon, err error) {
 	d = &daemon{dirs: dirs, log: log, now: now, started: now(), revised: make(chan struct{}, 1)}
 	d.since.Store(d.started.UnixNano())
+	d.notifier = notify.New(notify.Options{Questions: d.waiting, Form: d.notifies, Log: log})
 	if d.rules, err = engine.OpenRules(ctx, dirs, relocated, func(st policy.Status) {
 		d.changes.Tell(nil, native.ChangedRules)
 		d.since.Store(now().UnixNano())
+		d.notifier.Changed()
 		select {
 		case d.revised <- struct{}{}:
 		default:
@@ -160,6 +164,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	if err != nil {
 		return nil, errors.Join(err, d.close())
 	}
+	d.engine.Waiting.OnChange = d.notifier.Changed
 	d.preview = preview.New(d.journal.Reader, d.engine, arguments.Dir(dirs.Data))
 	d.costs = rulecost.NewBackground(d.journal.Reader, d.engine, d.rules, arguments.Dir(dirs.Data), log)
 	return d, nil
@@ -215,7 +220,7 @@ func (d *daemon) adminMethods(ending <-chan struct{}, reload func(context.Contex
 	m := socket.Methods{}
 	admin.Register(m, admin.Deps{
 		Log:    records.Journal{Reader: d.journal.Reader, Ending: ending},
-		Status: func() any { return d.status() },
+		Status: func() any { return d.wholeStatus() },
 		Reload: reload,
 		Memory: choices{d},
 		Asked:  questions{d},

@@ -28,10 +28,7 @@ func (q questions) Questions(uid *uint32) []admin.Question {
 	for _, o := range open {
 		w := admin.Question{
 			DecisionID: o.Decision.ID, UID: o.UID, Harness: o.Harness, Session: o.Session, Tool: o.Tool, Cwd: o.Cwd, Arguments: o.Arguments,
-			Asked: o.Asked, Until: o.Until, Reason: o.Decision.Reason, Effects: []string{}, Widths: []decisions.Width{},
-		}
-		if o.Decision.By == decisions.ByLock {
-			w.Reason = "permd was locked when it was asked"
+			Asked: o.Asked, Until: o.Until, Reason: reasonOf(&o), Effects: []string{}, Widths: []decisions.Width{},
 		}
 		w.Widths, w.NotRemembered = append(w.Widths, o.Decision.Widths...), o.Decision.NotRemembered
 		w.RejectWidths = rejectWidths(q.d.memory, o.Decision)
@@ -49,6 +46,14 @@ func rejectWidths(memory *remember.Store, d *decisions.Decision) []decisions.Wid
 		return nil
 	}
 	return memory.RejectWidths(d.Offer.Reject)
+}
+
+// reasonOf returns why a question is asked.
+func reasonOf(o *native.OpenQuestion) string {
+	if o.Decision.By == decisions.ByLock {
+		return "permd was locked when it was asked"
+	}
+	return o.Decision.Reason
 }
 
 // Allow answers a question with yes.

@@ -8,6 +8,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/arguments"
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/notify"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/cmd/permd/internal/shadow"
 	"github.com/permd/permd/decisions/effects/mounts"
@@ -41,6 +42,9 @@ type Status struct {
 	Unasked   []AgentRuns      `json:"unasked,omitzero"`
 	// Shadow is the report on shadow rules without its groups, nil if there are no shadow rules.
 	Shadow *shadow.Report `json:"shadow,omitzero"`
+	// Notify is whether notifications of the desktop are shown, nil where the daemon serves
+	// several people.
+	Notify *notify.Status `json:"notify,omitzero"`
 	// Pauses are the pauses and locks in force. Locked says why everything asks although
 	// nobody locked permd, "" if it does not.
 	Pauses []admin.Pause `json:"pauses,omitzero"`

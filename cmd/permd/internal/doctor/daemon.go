@@ -64,6 +64,13 @@ func (x *examination) daemonState(s *daemon.Status) {
 	if why := s.Journal.Retention.Failing; why != "" {
 		x.Warn("daemon", "permd status", "old decisions cannot be removed from the journal: %s", why)
 	}
+	switch n := s.Notify; {
+	case n == nil:
+	case n.Why != "" && !n.NoBus:
+		x.Warn("notify", "permd status", "%s", n.Line())
+	default:
+		x.OK("notify", "%s", n.Line())
+	}
 	for _, m := range s.Unanswered {
 		x.Warn("daemon", "permd status", "%s", daemon.UnansweredLine(m, time.Now()))
 	}
