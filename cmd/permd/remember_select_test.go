@@ -125,3 +125,23 @@ func TestRememberSelect(t *testing.T) {
 		}
 	}
 }
+
+// TestExportByID: an export names choices by their ids, or by a filter.
+func TestExportByID(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	project := d.project(t, nil)
+	var ids []string
+	for _, line := range []string{"frob a", "frob b", "frob c"} {
+		ids = append(ids, strings.Fields(d.permd(t, "remember", "add", "run", line, "--dir", project))[0])
+	}
+	out := d.permd(t, "remember", "export", ids[0], ids[2][:8])
+	if !strings.Contains(out, "'frob a'") || strings.Contains(out, "'frob b'") || !strings.Contains(out, "'frob c'") {
+		t.Errorf("two of three are exported as\n%s", out)
+	}
+	for want, args := range map[string][]string{"exclude each other": {ids[0], "--kind", "run"}, "no choice": {"aaaaaaaaaaaa"}} {
+		if out, errs, code := printed(d.command(append([]string{"remember", "export"}, args...)...)); code == 0 || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("permd remember export %q: %d %s%s", args, code, out, errs)
+		}
+	}
+}

@@ -196,4 +196,7 @@ Choices
   x   forget
   c   change its line, where and how long it holds
   u   take the last change back
+
+A line is typed; tab goes to the next field of a form.
+In a shell: permd remember export, permd remember import FILE
 `
