@@ -171,6 +171,24 @@ func TestMeasureEnds(t *testing.T) {
 	}
 }
 
+// TestFewReasons: however many reasons there are, all calls are counted and few reasons kept.
+func TestFewReasons(t *testing.T) {
+	var r Report
+	all := 0
+	for n := range 100 {
+		r.miss(fmt.Sprintf("reason\x1b[2J %d", n%40))
+	}
+	for _, u := range r.Undecided {
+		all += u.Count
+	}
+	if len(r.Undecided) != maxReasons || all != 100 {
+		t.Errorf("%d reasons of %d", len(r.Undecided), all)
+	}
+	if text := strings.Join(r.Lines(), "\n"); strings.Contains(text, "\x1b") || !strings.Contains(text, "other reasons") {
+		t.Errorf("%q", text)
+	}
+}
+
 // TestQuantile compares with the definition: the least time that so many percent do not exceed.
 func TestQuantile(t *testing.T) {
 	var times []time.Duration
