@@ -104,7 +104,7 @@ func (r *Report) Lines() []string {
 	}
 	list := []string{first}
 	for _, n := range r.Undecided {
-		list = append(list, fmt.Sprintf("%s cannot be evaluated: %s", cli.Plural(n.Count, "decision"), n.Why))
+		list = append(list, fmt.Sprintf("%s cannot be evaluated: %s", cli.Plural(n.Count, "decision"), display.Display(n.Why)))
 	}
 	if r.WithoutProject > 0 {
 		list = append(list, fmt.Sprintf("%s without the rules of their project, which are not loaded", cli.Plural(r.WithoutProject, "call")))

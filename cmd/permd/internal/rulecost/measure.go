@@ -24,6 +24,9 @@ import (
 // onePage is how many records are read at once.
 const onePage = 250
 
+// maxReasons bounds the reasons why calls were not evaluated.
+const maxReasons = 16
+
 // byPerson is the protocol of records about what a person did, which are no requests.
 const byPerson = "admin"
 
@@ -224,6 +227,11 @@ func (r *Report) miss(why string) {
 			n.Count++
 			return
 		}
+	}
+	if len(r.Undecided) >= maxReasons {
+		last := r.Undecided[maxReasons-1]
+		last.Why, last.Count = "other reasons", last.Count+1
+		return
 	}
 	r.Undecided = append(r.Undecided, &replay.NotDecided{Why: why, Count: 1})
 }

@@ -144,13 +144,13 @@ func TestMeasureEnds(t *testing.T) {
 	for n := range 4 {
 		rules += fmt.Sprintf("deny contains \"long %d\" if {\n\tinput.effect.kind == \"run\"\n\tcount([1 | some a in d; some b in d; some c in d; some e in d; some f in d; some g in d; some h in d; a + b + c + e + f + g + h == %d]) == 0\n}\n", n, 100+n)
 	}
-	s, _, _ := past(t, rules, "ls", "ls -l", "ls -a")
+	s, _, _ := past(t, rules, "ls", "ls -l", "ls -a", "ls -b", "ls -c")
 	s.maxWork = 600 * time.Millisecond
 	r, err := s.measure(t.Context(), decisions.RecordFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Calls != 1 || !strings.Contains(r.Ended, "1 of 3 calls") || !strings.HasPrefix(r.Rules[0].Name(), "long ") || r.Rules[0].Cut > 1 || r.Rules[0].Share < 0.2 {
+	if r.Calls != 1 || !strings.Contains(r.Ended, "1 of 5 calls") || !strings.HasPrefix(r.Rules[0].Name(), "long ") || r.Rules[0].Cut > 1 || r.Rules[0].Share < 0.2 {
 		t.Errorf("%+v, first %+v", r, r.Rules[0])
 	}
 	s.maxWork = time.Hour
@@ -166,8 +166,26 @@ func TestMeasureEnds(t *testing.T) {
 			long++
 		}
 	}
-	if r.Calls != 3 || r.Ended != "" || long != 4 {
+	if r.Calls != 5 || r.Ended != "" || long != 4 {
 		t.Errorf("%d rules are long of %+v", long, r)
+	}
+}
+
+// TestFewReasons: however many reasons there are, all calls are counted and few reasons kept.
+func TestFewReasons(t *testing.T) {
+	var r Report
+	all := 0
+	for n := range 100 {
+		r.miss(fmt.Sprintf("reason\x1b[2J %d", n%40))
+	}
+	for _, u := range r.Undecided {
+		all += u.Count
+	}
+	if len(r.Undecided) != maxReasons || all != 100 {
+		t.Errorf("%d reasons of %d", len(r.Undecided), all)
+	}
+	if text := strings.Join(r.Lines(), "\n"); strings.Contains(text, "\x1b") || !strings.Contains(text, "other reasons") {
+		t.Errorf("%q", text)
 	}
 }
 
