@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions/effects/effectstest"
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/internal/testload"
 )
 
@@ -133,6 +135,15 @@ ask contains {"reason": "look", "remember": false} if input.effect.program == "h
 	if strings.Contains(heard.String(), everywhere) {
 		t.Errorf("an answer has a secret: %s", around(heard.String()))
 	}
+	newest := func() int64 { recs := d.records(t); return recs[len(recs)-1].Seq }
+	for n := 0; newest() < 1100; n++ { // the journal's index of names is of 1024 decisions
+		var list []any
+		for i, c := range testload.Sample(t, 32, calls) {
+			list = append(list, c.native(fmt.Sprint("again-", n, "-", i)))
+		}
+		s.say(t, "permd/decide", map[string]any{"sessionId": "s1", "calls": list})
+	}
+	eventually.Holds(t, "the index of names is made", func() bool { return d.namedSpans(t) > 0 })
 	d.wantNoSecret(t, "while it runs")
 
 	recs := d.records(t)
@@ -156,6 +167,20 @@ ask contains {"reason": "look", "remember": false} if input.effect.program == "h
 		t.Fatal(err)
 	}
 	d.wantNoSecret(t, "when it has ended")
+}
+
+// namedSpans returns how many spans the journal's index of names has.
+func (d *testDaemon) namedSpans(t *testing.T) (n int) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", "file:"+d.data("decisions.db")+"?mode=ro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.QueryRow("SELECT count(*) FROM names WHERE decided IS NOT NULL").Scan(&n); err != nil {
+		t.Error(err)
+	}
+	return n
 }
 
 // around returns the text around the first secret in it.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/daemon"
+	"github.com/permd/permd/decisions/journal/names"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -92,6 +93,9 @@ func (a *app) renderStatus(s *daemon.Status) {
 	}
 	if s.Journal.Stalled != "" {
 		fmt.Fprintf(out, "           decisions wait beside the database, which cannot take them: %s\n", s.Journal.Stalled)
+	}
+	if n := s.Journal.Unnamed; n > 16*names.Size { // what has just come is indexed in a moment
+		fmt.Fprintf(out, "           %d decisions are not in the index of names yet: lists by path, host and project take longer\n", n)
 	}
 	if s.Arguments.Off {
 		fmt.Fprintln(out, "           no arguments of past calls are kept (no_arguments)")

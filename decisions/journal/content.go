@@ -45,6 +45,13 @@ func (f *filter) columns(q *query, b bounds) {
 	}
 }
 
+// where is columns as a condition of its own.
+func (f *filter) where(low, high int64) (text string, args []any) {
+	q := query{text: " WHERE true"}
+	f.columns(&q, bounds{low, high})
+	return q.text, q.args
+}
+
 // scanned selects the records with numbers within the bounds that may have what the filter
 // selects: a record that shares no body is whole.
 func (f *filter) scanned(b bounds, needles [][]byte) (q query) {

@@ -14,6 +14,7 @@ import (
 	"github.com/permd/permd/decisions/journal/body"
 	"github.com/permd/permd/decisions/journal/contents"
 	"github.com/permd/permd/decisions/journal/names"
+	"github.com/permd/permd/decisions/journal/windows"
 	"github.com/permd/permd/decisions/tally"
 )
 
@@ -114,11 +115,11 @@ func (x *nameIndex) make(ctx context.Context, span int64) error {
 func spanBounds(span int64) bounds { return bounds{span << body.SpanBits, (span+1)<<body.SpanBits - 1} }
 
 // namesOf makes the row of a span from its decisions, and returns how many these are.
-func namesOf(ctx context.Context, q queryer, span int64) (row names.Row, n int, _ error) {
+func namesOf(ctx context.Context, q windows.Queryer, span int64) (row names.Row, n int, _ error) {
 	var b names.Builder
 	whole := spanBounds(span)
 	var rec decisions.Record
-	w, err := newWindows(ctx, q, &filter{}, func(text []byte) []names.Name {
+	w, err := windows.New(ctx, q, new(filter).where, func(text []byte) []names.Name {
 		if contents.Brief(&rec, text) != nil {
 			return nil
 		}
@@ -127,15 +128,16 @@ func namesOf(ctx context.Context, q queryer, span int64) (row names.Row, n int, 
 	if err != nil {
 		return row, 0, err
 	}
-	defer w.close()
-	for low := whole.low; low <= whole.high; low += windowRows {
-		list, err := w.at(ctx, bounds{low, min(whole.high, low+windowRows-1)})
+	defer w.Close()
+	for low := whole.low; low <= whole.high; low += windows.Rows {
+		list, err := w.At(ctx, low, low+windows.Rows-1)
 		if err != nil {
 			return row, 0, err
 		}
 		n += len(list)
 		for _, i := range list {
-			b.Add(int(i.seq-whole.low), i.verdict, w.known[i.text])
+			list, _ := w.Known(i.Text)
+			b.Add(int(i.Seq-whole.low), i.Verdict, list)
 		}
 	}
 	if err := countsOf(ctx, q, &b, whole); err != nil {
@@ -145,7 +147,7 @@ func namesOf(ctx context.Context, q queryer, span int64) (row names.Row, n int, 
 }
 
 // countsOf adds how many decisions there are of what.
-func countsOf(ctx context.Context, q queryer, b *names.Builder, of bounds) (err error) {
+func countsOf(ctx context.Context, q windows.Queryer, b *names.Builder, of bounds) (err error) {
 	rows, err := q.QueryContext(ctx, countedNames, of.low, of.high)
 	if err != nil {
 		return err

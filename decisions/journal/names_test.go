@@ -6,8 +6,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -236,4 +238,46 @@ func TestNamesRemoved(t *testing.T) {
 			t.Errorf("%s: %s", text, diff)
 		}
 	}
+}
+
+// TestNamesFail: where the index cannot be written, decisions are stored and found as before, the log
+// says so once, and it is made when that is possible again.
+func TestNamesFail(t *testing.T) {
+	t.Parallel()
+	var log lockedBuffer
+	o := journal.Options{Path: path(t), Log: slog.New(slog.NewTextHandler(&log, nil))}
+	j := open(t, o)
+	execute(t, o, "CREATE TRIGGER fails BEFORE INSERT ON names BEGIN SELECT RAISE(ABORT, 'broken'); END")
+	for n := 1; n <= 1100; n++ {
+		mustAppend(t, j, namedRecord(n))
+	}
+	eventually.Holds(t, "the log says so", func() bool { return strings.Contains(log.String(), "broken") })
+	mustAppend(t, j, namedRecord(1101))
+	if got := numbers(t, j.Reader, decisions.RecordFilter{Path: "/file1"}); len(got) != 213 || j.Named(t) != 0 || j.Status().Stalled != "" {
+		t.Errorf("found %d, %d spans, %s", len(got), j.Named(t), j.Status().Stalled)
+	}
+	execute(t, o, "DROP TRIGGER fails")
+	mustAppend(t, j, namedRecord(1102))
+	named(t, j, 1102)
+	if n := strings.Count(log.String(), "broken"); n != 1 {
+		t.Errorf("the log says so %d times", n)
+	}
+}
+
+// lockedBuffer is written and read by several goroutines.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -160,27 +161,27 @@ func (v *view) ofKinds(ctx context.Context, f *filter, b bounds, list []section)
 	if len(list) == 0 || !f.withoutVerdict().ofKind() {
 		return nil
 	}
+	var q query
+	q.add("SELECT CAST(group_concat(l.seq, ' ') AS BLOB) FROM kinds k CROSS JOIN listed l ON l.kind = k.kind WHERE k.newest >= ? AND k.oldest <= ?", b.low, b.high)
+	f.ofKinds(&q, "k.")
+	f.within(&q, b, "l.seq", "l.")
+	var data []byte
+	if err := v.tx.QueryRowContext(ctx, q.text, q.args...).Scan(&data); err != nil {
+		return err
+	}
 	selected := map[int64]*names.Set{} // by span
-	err := v.eachKind(ctx, f, b, func(kind, _ int64) (bool, error) {
-		q := f.listed("CAST(group_concat(seq, ' ') AS BLOB)", kind, b)
-		var data []byte
-		if err := v.tx.QueryRowContext(ctx, q.text, q.args...).Scan(&data); err != nil {
-			return false, err
+	for digits := range bytes.FieldsSeq(data) {
+		seq, err := strconv.ParseInt(string(digits), 10, 64)
+		if err != nil {
+			return fmt.Errorf("reading numbers of decisions: %w", err)
 		}
-		for digits := range bytes.FieldsSeq(data) {
-			seq, err := strconv.ParseInt(string(digits), 10, 64)
-			if err != nil {
-				return false, errTexts
-			}
-			set := selected[seq>>body.SpanBits]
-			if set == nil {
-				set = new(names.Set)
-				selected[seq>>body.SpanBits] = set
-			}
-			set.Add(int(seq % names.Size))
+		set := selected[seq>>body.SpanBits]
+		if set == nil {
+			set = new(names.Set)
+			selected[seq>>body.SpanBits] = set
 		}
-		return ctx.Err() == nil, ctx.Err()
-	})
+		set.Add(int(seq % names.Size))
+	}
 	for i := range list {
 		set := selected[list[i].low>>body.SpanBits]
 		if set == nil {
@@ -188,7 +189,7 @@ func (v *view) ofKinds(ctx context.Context, f *filter, b bounds, list []section)
 		}
 		list[i].set.And(set)
 	}
-	return err
+	return nil
 }
 
 // among returns the decisions of a span that have the filter's names and verdict.

@@ -11,6 +11,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal/contents"
 	"github.com/permd/permd/decisions/journal/names"
+	"github.com/permd/permd/decisions/journal/windows"
 	"github.com/permd/permd/decisions/tally"
 )
 
@@ -170,7 +171,7 @@ func (v *view) tallyContents(ctx context.Context, t *tallies, f *filter, b bound
 		unreadable = append(unreadable, t.group(groupKey{by: by}))
 	}
 	var rec decisions.Record
-	w, err := newWindows(ctx, v.tx, f, func(text []byte) (groups []*tally.Group) {
+	w, err := windows.New(ctx, v.tx, f.where, func(text []byte) (groups []*tally.Group) {
 		switch {
 		case !f.mayHave(text, needles):
 		case contents.Brief(&rec, text) != nil:
@@ -187,7 +188,7 @@ func (v *view) tallyContents(ctx context.Context, t *tallies, f *filter, b bound
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer w.Close()
 	var kinds [names.Kinds]bool
 	for _, by := range t.by {
 		kinds[kindOf(by)] = true
@@ -197,18 +198,18 @@ func (v *view) tallyContents(ctx context.Context, t *tallies, f *filter, b bound
 			return 0, v.tallyNamed(ctx, t, f, s)
 		}
 		for b := s.bounds; b.low <= b.high; {
-			some := bounds{max(b.low, b.high-windowRows+1), b.high}
-			list, err := w.at(ctx, some)
+			some := bounds{max(b.low, b.high-windows.Rows+1), b.high}
+			list, err := w.At(ctx, some.low, some.high)
 			if err != nil {
 				return 0, err
 			}
 			for _, i := range list {
-				groups, known := w.known[i.text]
+				groups, known := w.Known(i.Text)
 				if !known {
 					groups = unreadable
 				}
 				for _, g := range groups {
-					g.Add(i.verdict, 1)
+					g.Add(i.Verdict, 1)
 				}
 			}
 			if b.high = some.low - 1; b.low <= b.high && t.page.late() {
@@ -236,13 +237,13 @@ func (v *view) tallyNamed(ctx context.Context, t *tallies, f *filter, s *section
 		return nil
 	}
 	if !s.timed {
-		list, err := f.items(ctx, v.tx, s.bounds)
+		list, err := windows.Items(ctx, v.tx, s.low, s.high, f.where)
 		if err != nil {
 			return err
 		}
 		var set names.Set
 		for _, i := range list {
-			set.Add(int(i.seq % names.Size))
+			set.Add(int(i.Seq % names.Size))
 		}
 		s.set.And(&set)
 	}

@@ -100,6 +100,8 @@ func BenchmarkTally(b *testing.B) {
 	for _, by := range []tally.By{tally.Project, tally.Program} {
 		count("all", decisions.RecordFilter{}, by)
 		count("week", week, by)
+		count("agent", decisions.RecordFilter{Agent: "codex-acp"}, by)
+		count("rare", decisions.RecordFilter{Agent: "rare"}, by)
 	}
 	for name, f := range map[string]decisions.RecordFilter{
 		"path nowhere": {Path: "nowhere/at/all"}, "host": {Host: "example.com"}, "project": {Project: "/home/x/p3"},

@@ -1,11 +1,11 @@
 package names
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,7 +29,7 @@ func TestRow(t *testing.T) {
 				continue // retention has removed it
 			}
 			list := []Name{
-				{Projects, ""}, {Programs, "git"}, {Paths, fmt.Sprint("/home/\x00ü\"", rnd.IntN(different), bytes.Repeat([]byte("x"), rnd.IntN(200)))},
+				{Projects, ""}, {Programs, "git"}, {Paths, fmt.Sprint("/home/\x00ü\"", rnd.IntN(different), strings.Repeat("x", rnd.IntN(200)))},
 				{Hosts, fmt.Sprint(rnd.IntN(5))}, {Hosts, fmt.Sprint(rnd.IntN(5))},
 			}[rnd.IntN(3):]
 			v := []decisions.Verdict{decisions.Allow, decisions.Ask, decisions.Deny}[rnd.IntN(3)]

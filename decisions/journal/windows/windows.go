@@ -1,4 +1,7 @@
-package journal
+// Package windows looks at the texts of many records together. To hand each row to Go takes
+// longer than to look at it, so SQLite puts the texts of many rows together, and each body is
+// looked at once.
+package windows
 
 import (
 	"bytes"
@@ -15,52 +18,63 @@ import (
 	"github.com/permd/permd/decisions/journal/body"
 )
 
-// To count by what is inside of records, all of them are read. To hand each row to Go takes
-// longer than to look at it, so SQLite puts the texts of many rows together, and each body is
-// looked at once.
-
 const (
-	// windowRows is how many numbers are looked at together.
-	windowRows = 256
+	// Rows is how many numbers are looked at together.
+	Rows = 256
+	// atOnce is the number of texts that are read by their numbers at once.
+	atOnce = 128
 	// smallText is the size up to which texts are put together, in bytes.
 	smallText = 64 << 10
 	// maxKnown bounds the bodies that are known at once.
 	maxKnown = 4 * body.SharedFor
 )
 
-// item is a decision of a window.
-type item struct {
-	seq int64
-	// text is the number of the body that has its text, the negated number of the decision
+// Item is a decision of a window.
+type Item struct {
+	Seq int64
+	// Text is the number of the body that has its text, the negated number of the decision
 	// if the record is stored whole, and 0 if it cannot be read.
-	text    int64
-	verdict decisions.Verdict
+	Text    int64
+	Verdict decisions.Verdict
 }
 
-// windows looks at the texts of the decisions that a filter selects by their columns.
-type windows[T any] struct {
-	q   queryer
-	f   *filter
-	use func(text []byte) T
-	// known is what use has returned, by item.text.
+// Where returns the condition on decisions, d, that selects those with numbers from low to high
+// that are wanted.
+type Where func(low, high int64) (text string, args []any)
+
+// Windows looks at the texts of the decisions that a condition selects.
+type Windows[T any] struct {
+	db    Queryer
+	where Where
+	use   func(text []byte) T
+	// known is what use has returned, by Item.Text.
 	known map[int64]T
 	// smallBodies is prepared: texts of bodies within bounds.
 	smallBodies *sql.Stmt
 }
 
-// queryer is a connection or a transaction.
-type queryer interface {
+// Queryer is a connection or a transaction.
+type Queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
-// newWindows returns windows on the database, which must be closed.
-func newWindows[T any](ctx context.Context, q queryer, f *filter, use func(text []byte) T) (*windows[T], error) {
-	stmt, err := q.PrepareContext(ctx, bodiesWithin.small)
-	return &windows[T]{q, f, use, map[int64]T{}, stmt}, err
+// New returns windows on a journal's database, which must be closed. Use is called with each
+// text once, or again after many others.
+func New[T any](ctx context.Context, db Queryer, where Where, use func(text []byte) T) (*Windows[T], error) {
+	stmt, err := db.PrepareContext(ctx, bodiesWithin.small)
+	return &Windows[T]{db, where, use, map[int64]T{}, stmt}, err
 }
 
-func (w *windows[T]) close() { _ = w.smallBodies.Close() } // it has only read
+// Close closes the windows.
+func (w *Windows[T]) Close() { _ = w.smallBodies.Close() } // it has only read
+
+// Known returns what use has returned for a text that At has found. It is false if that could
+// not be read.
+func (w *Windows[T]) Known(text int64) (T, bool) {
+	known, ok := w.known[text]
+	return known, ok
+}
 
 // items selects numbers, texts and verdicts.
 const items = `SELECT CAST(group_concat(d.seq || ' ' ||
@@ -85,28 +99,28 @@ func textsOf(number, text, from string) texts {
 
 var bodiesWithin = textsOf("first", "text", "bodies WHERE first BETWEEN ? AND ?")
 
-// at returns the selected decisions within bounds of at most windowRows numbers, in their
-// order, and makes their texts known.
-func (w *windows[T]) at(ctx context.Context, b bounds) ([]item, error) {
-	list, err := w.f.items(ctx, w.q, b)
+// At returns the selected decisions with numbers from low to high, at most Rows, in their order,
+// and makes their texts known.
+func (w *Windows[T]) At(ctx context.Context, low, high int64) ([]Item, error) {
+	list, err := Items(ctx, w.db, low, high, w.where)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
 	if len(w.known) > maxKnown {
 		clear(w.known)
 	}
-	bodies, whole, within := w.unknown(list, b)
+	bodies, whole, within := w.unknown(list, low)
 	if within > len(list)/8 {
-		if err := w.read(ctx, w.smallBodies, bodiesWithin, []any{b.low, b.high}); err != nil {
+		if err := w.read(ctx, w.smallBodies, bodiesWithin, []any{low, high}); err != nil {
 			return nil, err
 		}
-		bodies, whole, _ = w.unknown(list, b)
+		bodies, whole, _ = w.unknown(list, low)
 	}
 	for numbers, of := range map[*[]int64]func(among string) texts{
 		&bodies: func(among string) texts { return textsOf("first", "text", "bodies WHERE first IN "+among) },
 		&whole:  func(among string) texts { return textsOf("-seq", "record", "decisions WHERE seq IN "+among) },
 	} {
-		for some := range slices.Chunk(*numbers, seqsAtOnce) {
+		for some := range slices.Chunk(*numbers, atOnce) {
 			args := make([]any, len(some))
 			for i, n := range some {
 				args[i] = n
@@ -119,12 +133,11 @@ func (w *windows[T]) at(ctx context.Context, b bounds) ([]item, error) {
 	return list, nil
 }
 
-// items returns the decisions within bounds that the filter selects by their columns, in their
+// Items returns the decisions with numbers from low to high that a condition selects, in their
 // order.
-func (f *filter) items(ctx context.Context, db queryer, b bounds) (list []item, err error) {
-	q := query{text: items + " WHERE true"}
-	f.columns(&q, b)
-	rows, err := db.QueryContext(ctx, q.text, q.args...)
+func Items(ctx context.Context, db Queryer, low, high int64, where Where) (list []Item, err error) {
+	text, args := where(low, high)
+	rows, err := db.QueryContext(ctx, items+text, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -143,15 +156,15 @@ func (f *filter) items(ctx context.Context, db queryer, b bounds) (list []item, 
 
 // unknown returns the numbers of bodies and of whole records whose texts are not known, and
 // how many of the bodies are within bounds.
-func (w *windows[T]) unknown(list []item, b bounds) (bodies, whole []int64, within int) {
+func (w *Windows[T]) unknown(list []Item, low int64) (bodies, whole []int64, within int) {
 	for _, i := range list {
-		_, ok := w.known[i.text]
+		_, ok := w.known[i.Text]
 		switch {
-		case ok || i.text == 0:
-		case i.text < 0:
-			whole = append(whole, -i.text)
+		case ok || i.Text == 0:
+		case i.Text < 0:
+			whole = append(whole, -i.Text)
 		default:
-			if bodies = append(bodies, i.text); i.text >= b.low {
+			if bodies = append(bodies, i.Text); i.Text >= low {
 				within++
 			}
 		}
@@ -160,7 +173,7 @@ func (w *windows[T]) unknown(list []item, b bounds) (bodies, whole []int64, with
 }
 
 // read makes texts known.
-func (w *windows[T]) read(ctx context.Context, small *sql.Stmt, of texts, args []any) error {
+func (w *Windows[T]) read(ctx context.Context, small *sql.Stmt, of texts, args []any) error {
 	others := 0
 	err := w.rows(ctx, small, of.small, args, func(scan func(...any) error) error {
 		var data sql.RawBytes
@@ -183,19 +196,19 @@ func (w *windows[T]) read(ctx context.Context, small *sql.Stmt, of texts, args [
 	})
 }
 
-func (w *windows[T]) note(n int64, text []byte) {
+func (w *Windows[T]) note(n int64, text []byte) {
 	if _, ok := w.known[n]; !ok {
 		w.known[n] = w.use(text)
 	}
 }
 
 // rows calls use for each row of a query, which may be prepared.
-func (w *windows[T]) rows(ctx context.Context, stmt *sql.Stmt, text string, args []any, use func(scan func(...any) error) error) (err error) {
+func (w *Windows[T]) rows(ctx context.Context, stmt *sql.Stmt, text string, args []any, use func(scan func(...any) error) error) (err error) {
 	var rows *sql.Rows
 	if stmt != nil {
 		rows, err = stmt.QueryContext(ctx, args...)
 	} else {
-		rows, err = w.q.QueryContext(ctx, text, args...)
+		rows, err = w.db.QueryContext(ctx, text, args...)
 	}
 	if err != nil {
 		return err
@@ -212,12 +225,12 @@ func (w *windows[T]) rows(ctx context.Context, stmt *sql.Stmt, text string, args
 var errTexts = errors.New("texts that are not as they were put together")
 
 // parseItems reads what items selects.
-func parseItems(data []byte) (list []item, err error) {
+func parseItems(data []byte) (list []Item, err error) {
 	numbers := bytes.Fields(data)
 	if len(numbers)%3 != 0 {
 		return nil, errTexts
 	}
-	list = make([]item, 0, len(numbers)/3)
+	list = make([]Item, 0, len(numbers)/3)
 	for three := range slices.Chunk(numbers, 3) {
 		var n [3]int64
 		for i, digits := range three {
@@ -225,9 +238,9 @@ func parseItems(data []byte) (list []item, err error) {
 				return nil, errTexts
 			}
 		}
-		list = append(list, item{n[0], n[1], verdictNumbers[n[2]]})
+		list = append(list, Item{n[0], n[1], verdictNumbers[n[2]]})
 	}
-	slices.SortFunc(list, func(a, b item) int { return cmp.Compare(a.seq, b.seq) })
+	slices.SortFunc(list, func(a, b Item) int { return cmp.Compare(a.Seq, b.Seq) })
 	return list, nil
 }
 
