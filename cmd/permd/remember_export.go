@@ -30,8 +30,8 @@ func (a *app) rememberExportCommand() *cobra.Command {
 		Short:       "Print remembered choices as rules",
 		Long: `Print remembered choices in the format of rules.yaml, each with a comment that
 says where it applies: those with the given ids, or all that match the options.
-Choices that no line can express (about script contents, secrets or sessions)
-are left out; a comment counts them.
+Choices that no line can express (about script contents, secrets or sessions,
+or with a time limit) are left out; a comment counts them.
 
 With --format rego, print a file of rules in Rego that decide as the choices do,
 also where they apply; a comment for each that is left out says why. With

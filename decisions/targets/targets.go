@@ -89,6 +89,9 @@ var (
 // does not say.
 func runnerOf(r *effects.Run) *runner {
 	if known, ok := runners[r.Program]; ok {
+		if nodeManagers.Has(r.Program) && installsLocal(r) {
+			return &localCode
+		}
 		run := known // a copy on the heap only where it is returned
 		return &run
 	}
@@ -98,6 +101,8 @@ func runnerOf(r *effects.Run) *runner {
 	case len(r.Args) < 2:
 	case takesRequirements(r):
 		return &requirements
+	case installsLocal(r):
+		return &localCode
 	case (r.Program == "docker" || r.Program == "podman") && r.Args[0] == "compose" && slices.Contains(composeCommands, r.Args[1]),
 		r.Program == "docker-compose" && slices.Contains(composeCommands, r.Args[0]):
 		return &composeFile

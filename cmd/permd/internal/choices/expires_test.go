@@ -2,6 +2,7 @@ package choices
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,5 +22,20 @@ func TestImportExpired(t *testing.T) {
 		if err != nil || len(p.Choices) != want || len(p.LeftOut) != 1-want {
 			t.Errorf("%s: %+v, %v", expires, p, err)
 		}
+	}
+}
+
+// TestExportExpires: a choice with a time limit is no rule, which holds for ever.
+func TestExportExpires(t *testing.T) {
+	t.Parallel()
+	list := []admin.Choice{
+		{ID: "c1", Verdict: "allow", Kind: "run", Rule: "mytool up", Line: true, Scope: "user"},
+		{ID: "c2", Verdict: "allow", Kind: "run", Rule: "mytool down", Line: true, Scope: "user", Expires: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)},
+		{ID: "c3", Verdict: "deny", Kind: "run", Rule: "mytool off", Line: true, Scope: "user", Expires: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)},
+	}
+	var out strings.Builder
+	Export(&out, list)
+	if got := out.String(); !strings.Contains(got, "mytool up") || strings.Contains(got, "mytool down") || strings.Contains(got, "mytool off") || !strings.Contains(got, "# Left out: 2 choices with a time limit") {
+		t.Errorf("got %s", got)
 	}
 }

@@ -18,7 +18,14 @@ import (
 func Export(w io.Writer, list []admin.Choice) {
 	fmt.Fprintln(w, "# What permd remembered. A rule holds for everybody whom its file is for: read")
 	fmt.Fprintln(w, "# each line before you use it.")
-	left := map[string]bool{} // by id
+	left, ending := map[string]bool{}, 0 // by id
+	list = slices.DeleteFunc(slices.Clone(list), func(c admin.Choice) bool {
+		if c.Expires.IsZero() {
+			return false
+		}
+		ending++
+		return true
+	})
 	for _, v := range []decisions.Verdict{decisions.Allow, decisions.Deny} {
 		head := string(v) + ":"
 		for _, kind := range pattern.Kinds {
@@ -49,6 +56,9 @@ func Export(w io.Writer, list []admin.Choice) {
 		if slices.ContainsFunc(Parts(&list[i]), func(p admin.ChoicePart) bool { return !slices.Contains(pattern.Kinds, effects.Kind(p.Kind)) }) {
 			left[list[i].ID] = true
 		}
+	}
+	if ending > 0 {
+		fmt.Fprintf(w, "# Left out: %s with a time limit, which no rule has.\n", cli.Plural(ending, "choice"))
 	}
 	if len(left) > 0 {
 		fmt.Fprintf(w, "# Left out: all or a part of %s that no line can say.\n", cli.Plural(len(left), "choice"))
