@@ -90,6 +90,12 @@ func failures(t *testing.T, rows []failure, quick ...string) {
 	}
 }
 
+// longRows returns rows that take seconds of processors where samples are whole, else none.
+func longRows(t *testing.T, rows ...failure) []failure {
+	t.Helper()
+	return rows[:len(rows)*testload.Rounds(t, "", 0, 1)]
+}
+
 // probe is a call that is allowed unless something fails.
 const probe = "git status"
 

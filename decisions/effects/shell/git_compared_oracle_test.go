@@ -70,7 +70,7 @@ func TestComparedOracle(t *testing.T) {
 			within := []string{"a.txt", "locked", "more/b.txt", "loose", "loose/x", "loose/.env", "./loose/d", ".", project + "/loose", o.top + "/plink/loose", "HEAD", "main", "HEAD:a.txt"}
 			outside := []string{"../out", "../out/f", o.top + "/out", "/dev/null", "../none", "../out/f", "../plink/../out"}
 			printed := 0
-			for n := 0; n < rounds || printed < 3 && n < 20*rounds && state.name != "linked"; n++ {
+			for n := 0; n < rounds || printed < 3 && n < 100+20*rounds && state.name != "linked"; n++ {
 				words := []string{pick(within...), pick(append(outside, within...)...)}
 				if rnd.IntN(2) == 0 {
 					slices.Reverse(words)
