@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -113,6 +114,14 @@ func TestNotification(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	n.showsNone("nobody has answered in time")
+
+	// A client that decides the call anew withdraws its wait first.
+	id = n.question(n.say("permd/decide", `{"sessionId":"s1","calls":[%s]}`, lateCall))
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { _, _ = client.Wait(ctx, n.c, id, time.Minute) }()
+	n.shows(id)
+	cancel()
+	n.showsNone("withdrawn")
 
 	id, got = n.asks("sh run.sh data")
 	n.shows(id)

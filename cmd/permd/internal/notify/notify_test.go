@@ -161,11 +161,11 @@ func TestClosed(t *testing.T) {
 	p, bus := withServer(t)
 	a, b, c := question("a"), question("b"), question("c")
 	p.asked(a, b)
-	p.shows(1, "2 calls")
+	to := p.shows(1, "2 calls").Sender
 	// A stranger says that it was closed, and is not heard.
 	stranger := bus.Connect()
 	for range 100 {
-		if err := notifytest.SayClosed(stranger, 1, 2); err != nil {
+		if err := notifytest.SayClosed(stranger, to, 1, 2); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -163,14 +163,22 @@ func (s *Server) Dismiss(t testing.TB, id uint32) {
 	s.mu.Lock()
 	delete(s.shown, id)
 	s.mu.Unlock()
-	if err := SayClosed(s.Conn, id, 2); err != nil {
+	if err := SayClosed(s.Conn, "", id, 2); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// SayClosed sends the signal that a notification was closed.
-func SayClosed(c *dbus.Conn, id, why uint32) error {
-	return c.Emit(path, name+".NotificationClosed", id, why)
+// SayClosed sends the signal that a notification was closed, to one process or with "" to all who
+// want to hear it.
+func SayClosed(c *dbus.Conn, to string, id, why uint32) error {
+	m := &dbus.Message{Type: dbus.TypeSignal, Body: []any{id, why}, Headers: map[dbus.HeaderField]dbus.Variant{
+		dbus.FieldPath: dbus.MakeVariant(dbus.ObjectPath(path)), dbus.FieldInterface: dbus.MakeVariant(name),
+		dbus.FieldMember: dbus.MakeVariant("NotificationClosed"), dbus.FieldSignature: dbus.MakeVariant(dbus.SignatureOf(id, why)),
+	}}
+	if to != "" {
+		m.Headers[dbus.FieldDestination] = dbus.MakeVariant(to)
+	}
+	return c.Send(m, nil).Err
 }
 
 func (s *Server) notify(from dbus.Sender, app string, replaces uint32, icon, summary, body string, actions []string, hints map[string]dbus.Variant, expires int32) (uint32, *dbus.Error) {
@@ -198,7 +206,7 @@ func (s *Server) close(id uint32) *dbus.Error {
 	if !ok {
 		return dbus.NewError(name+".Error.NoSuchNotification", nil)
 	}
-	_ = SayClosed(s.Conn, id, 3)
+	_ = SayClosed(s.Conn, "", id, 3)
 	return nil
 }
 
