@@ -110,6 +110,10 @@ func check(data []byte) error {
 // folding is an error, at all levels that v describes. data must pass Check.
 func Unmarshal(data []byte, v any) error { return unmarshal(data, v, false) }
 
+// UnmarshalChecked is Unmarshal for data that has passed Check, by itself or as part of another
+// value, and does not check it again.
+func UnmarshalChecked(data Value, v any) error { return unmarshalChecked(data, v, false) }
+
 // UnmarshalMessage is Unmarshal for a message that is decided on. Null is an error for a
 // member or an item, unless the field's tag null:"absent" says that it is as if the member
 // were absent: a sender may mean something that it does not do. Raw values in v share the
@@ -120,6 +124,10 @@ func unmarshal(data []byte, v any, message bool) error {
 	if err := Check(data); err != nil {
 		return err
 	}
+	return unmarshalChecked(data, v, message)
+}
+
+func unmarshalChecked(data Value, v any, message bool) error {
 	if err := checkMembers(data, reflect.TypeOf(v), message, 0); err != nil {
 		return err
 	}

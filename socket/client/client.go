@@ -164,7 +164,7 @@ func decodeResult(raw strictjson.Value, result any) error {
 		*r = raw
 		return nil
 	}
-	if err := strictjson.Unmarshal(raw, result); err != nil {
+	if err := strictjson.UnmarshalChecked(raw, result); err != nil { // readAnswer has checked it
 		return fmt.Errorf("reading permd's answer: %w", err)
 	}
 	return nil

@@ -29,7 +29,7 @@ func List(ctx context.Context, c *client.Client, f admin.ChoiceFilter) ([]admin.
 		}
 		// Each part is read into its place.
 		page := admin.Choices{Choices: all[len(all):]}
-		if err := strictjson.Unmarshal(got.answer, &page); err != nil {
+		if err := strictjson.UnmarshalChecked(got.answer, &page); err != nil {
 			return nil, fmt.Errorf("listing choices: reading permd's answer: %w", err)
 		}
 		if f != (admin.ChoiceFilter{}) && page.All < len(page.Choices) {
