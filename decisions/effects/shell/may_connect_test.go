@@ -51,6 +51,10 @@ func TestMayConnect(t *testing.T) {
 		"curl 'http://{evil.example,x.example}'": "evil.example",
 		"curl 'http://ev{a,i}l.example/p[1-9]'":  "evil.example",
 		"curl http://good.example/":              "",
+		"hostname -f":                            "nameserver",
+		"hostname --ip-address":                  "nameserver",
+		"hostname -s":                            "",
+		"curl --version":                         "nameserver",
 	} {
 		c := &effects.Call{Cwd: effectstest.Cwd, User: effects.User{UID: uint32(os.Getuid()), Home: "/home/ana"}}
 		env := paths.Environment{FS: effectstest.Files()}
