@@ -8,6 +8,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -23,7 +24,9 @@ import (
 
 // Pauses between attempts.
 const (
-	every     = time.Second // between notifications
+	every = time.Second // between notifications
+	// lookEvery is between looks at the questions, which many clients may change at any rate.
+	lookEvery = 50 * time.Millisecond
 	firstWait = time.Second // after a failure; twice as long after each further one
 	lastWait  = 5 * time.Minute
 	// askTime is how long the status waits for what is found out.
@@ -64,11 +67,15 @@ type Notifier struct {
 	shown  uint32   // its id, 0 for none
 	ids    []string // of the questions in it
 	text   [2]string
-	closed []string  // the questions that were in it when the person closed it
+	closed []string  // the questions that were in it when it was closed
+	until  time.Time // when the last of them ends
+	look   time.Time // when the questions may be looked at again
 	next   time.Time // when the next may be shown
 	retry  time.Time // when the bus may be tried again after a failure
 	wait   time.Duration
+	idle   bool  // no call waits
 	why    error // why none can be shown
+	broken error // how the server failed to show the last one, nil if it did not
 	logged string
 }
 
@@ -82,7 +89,7 @@ type Status struct {
 	// desktop.
 	NoBus bool `json:"noBus,omitzero"`
 	// Closed is set while the calls that wait are not shown because the person has closed their
-	// notification.
+	// notification, or the server has.
 	Closed bool `json:"closed,omitzero"`
 }
 
@@ -99,7 +106,7 @@ func (s *Status) Line() string {
 		line += ", brief"
 	}
 	if s.Closed {
-		line += "; that of the calls that wait now was closed by hand"
+		line += "; that of the calls that wait now was closed"
 	}
 	return line
 }
@@ -155,11 +162,16 @@ func (n *Notifier) Run(ctx context.Context) {
 // update makes the notification what it should be, and returns when to call it again although
 // nothing has changed, 0 for never.
 func (n *Notifier) update(ctx context.Context) time.Duration {
+	now := time.Now()
+	if wait := n.look.Sub(now); wait > 0 {
+		return wait
+	}
+	n.look = now.Add(lookEvery)
 	form, list := n.o.Form(), []Question(nil)
 	if form != settings.NotifyOff {
 		list = n.o.Questions()
 	}
-	if len(list) == 0 {
+	if n.idle = len(list) == 0; n.idle {
 		n.closed = nil
 		n.takeAway(ctx)
 		n.disconnect()
@@ -168,7 +180,6 @@ func (n *Notifier) update(ctx context.Context) time.Duration {
 	if n.isClosed(list) {
 		return 0
 	}
-	now := time.Now()
 	if n.bus == nil {
 		if wait := n.retry.Sub(now); wait > 0 {
 			return wait
@@ -187,27 +198,24 @@ func (n *Notifier) update(ctx context.Context) time.Duration {
 	}
 	text := [2]string{}
 	text[0], text[1] = render(list, form, server.markup)
-	if n.shown != 0 && text == n.text {
+	until := slices.MaxFunc(list, func(a, b Question) int { return a.Until.Compare(b.Until) }).Until
+	if n.shown != 0 && text == n.text && !until.After(n.until) {
+		n.ids = idsOf(list)
 		return 0
 	}
 	if wait := n.next.Sub(now); wait > 0 {
 		return wait
 	}
-	id, err := n.bus.show(ctx, n.shown, text[0], text[1], expiry(list, now))
+	// It is of no use any longer, if permd cannot close it any more.
+	id, err := n.bus.show(ctx, n.shown, text[0], text[1], time.Until(until)+time.Second)
 	n.next = time.Now().Add(every)
-	if err != nil {
+	if n.broken = err; err != nil {
 		n.fail(err)
 		return n.wait
 	}
-	n.shown, n.text, n.ids, n.closed, n.wait = id, text, idsOf(list), nil, 0
+	n.shown, n.text, n.until, n.ids, n.closed, n.wait = id, text, until, idsOf(list), nil, 0
 	n.note(nil)
 	return 0
-}
-
-// expiry is how long a notification is of use, if permd cannot close it any more.
-func expiry(list []Question, now time.Time) time.Duration {
-	last := slices.MaxFunc(list, func(a, b Question) int { return a.Until.Compare(b.Until) })
-	return last.Until.Sub(now) + time.Second
 }
 
 func idsOf(list []Question) (ids []string) {
@@ -294,9 +302,10 @@ func (n *Notifier) find(ctx context.Context) Status {
 	if form == settings.NotifyOff {
 		return Status{Form: form}
 	}
-	if n.bus == nil && time.Now().After(n.retry) {
+	// While a call waits it is known from showing that.
+	if n.idle && time.Now().After(n.retry) {
 		b, err := connect(ctx, n.o.Env)
-		if n.why = err; err == nil {
+		if n.why = cmp.Or(err, n.broken); err == nil {
 			if b.server.Load().name == "" {
 				n.why = errNoServer
 			}

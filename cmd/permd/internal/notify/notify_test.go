@@ -181,7 +181,7 @@ func TestClosed(t *testing.T) {
 	p.server.Dismiss(t, 1)
 	eventually.Holds(t, "it is heard", func() bool { return p.n.Status().Closed })
 	p.asked(a)
-	if s := p.n.Status(); !strings.Contains(s.Line(), "closed by hand") || len(p.server.Shown()) != 0 {
+	if s := p.n.Status(); !strings.Contains(s.Line(), "was closed") || len(p.server.Shown()) != 0 {
 		t.Errorf("the status: %s; shown: %+v", s.Line(), p.server.Shown())
 	}
 	p.asked(a, c)

@@ -171,10 +171,9 @@ func (s *Server) Dismiss(t testing.TB, id uint32) {
 // SayClosed sends the signal that a notification was closed, to one process or with "" to all who
 // want to hear it.
 func SayClosed(c *dbus.Conn, to string, id, why uint32) error {
-	m := &dbus.Message{Type: dbus.TypeSignal, Body: []any{id, why}, Headers: map[dbus.HeaderField]dbus.Variant{
-		dbus.FieldPath: dbus.MakeVariant(dbus.ObjectPath(path)), dbus.FieldInterface: dbus.MakeVariant(name),
-		dbus.FieldMember: dbus.MakeVariant("NotificationClosed"), dbus.FieldSignature: dbus.MakeVariant(dbus.SignatureOf(id, why)),
-	}}
+	m := &dbus.Message{Type: dbus.TypeSignal, Body: []any{id, why}, Headers: make(map[dbus.HeaderField]dbus.Variant)}
+	m.Headers[dbus.FieldPath], m.Headers[dbus.FieldInterface] = dbus.MakeVariant(dbus.ObjectPath(path)), dbus.MakeVariant(name)
+	m.Headers[dbus.FieldMember], m.Headers[dbus.FieldSignature] = dbus.MakeVariant("NotificationClosed"), dbus.MakeVariant(dbus.SignatureOf(id, why))
 	if to != "" {
 		m.Headers[dbus.FieldDestination] = dbus.MakeVariant(to)
 	}
