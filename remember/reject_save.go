@@ -3,7 +3,6 @@ package remember
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -117,8 +116,7 @@ func (s *Store) eachRejectWidth(r *decisions.Rejection, f func(level int, w *dec
 			continue
 		}
 		former, n = label, n+1
-		rule, _ := strings.CutSuffix(label, moreOptions)
-		if !f(level, &decisions.Width{ID: fmt.Sprintf("r%d", n), Label: label, Rule: rule, Scope: string(scope)}) {
+		if !f(level, &decisions.Width{ID: fmt.Sprintf("r%d", n), Label: label, Rule: c.labelWithKind(), Scope: string(scope)}) {
 			return
 		}
 	}
@@ -138,14 +136,17 @@ const moreOptions = " (also with more options)"
 // fullLabel returns the label with the kind of effect, of each part if there are
 // several, and what it leaves open.
 func (c *Choice) fullLabel() string {
-	label := c.Label
-	if len(c.Parts) <= 1 {
-		label = string(c.Kind) + " " + label
-	}
 	if c.MoreOptions() {
-		label += moreOptions
+		return c.labelWithKind() + moreOptions
 	}
-	return label
+	return c.labelWithKind()
+}
+
+func (c *Choice) labelWithKind() string {
+	if len(c.Parts) <= 1 {
+		return string(c.Kind) + " " + c.Label
+	}
+	return c.Label
 }
 
 // MoreOptions reports whether the choice also denies runs with options that its

@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/remember"
 	"github.com/permd/permd/socket/admin"
@@ -34,7 +36,7 @@ func (m choices) Select(ctx context.Context, uid *uint32, q admin.ChoiceQuery) (
 		}
 		return page, nil
 	}
-	mark := m.marker(uid)
+	mark, answers := m.marker(uid), map[string]*decisions.Record{}
 	fits := func(c *admin.Choice) (bool, error) {
 		if !q.FitsUnmarked(c) || q.ExpiringIn > 0 && !expiresIn(c, mark.now, q.ExpiringIn) {
 			return false, nil
@@ -42,7 +44,7 @@ func (m choices) Select(ctx context.Context, uid *uint32, q admin.ChoiceQuery) (
 		if mark.set(c); !q.FitsMarked(c) {
 			return false, nil
 		}
-		return m.isOf(ctx, c, q.Agent, q.Tool)
+		return m.isOf(ctx, answers, c, q.Agent, q.Tool)
 	}
 	page := admin.Choices{Choices: []admin.Choice{}}
 	after, _ := m.d.memory.Find(uid, []string{q.After})
@@ -77,17 +79,25 @@ func expiresIn(c *admin.Choice, now time.Time, seconds int64) bool {
 	return !c.Expires.IsZero() && c.Expires.Sub(now) <= limit
 }
 
-// isOf reports whether a choice answered a question of an agent, about a tool; "" is any.
-func (m choices) isOf(ctx context.Context, c *admin.Choice, agent, tool string) (bool, error) {
+// isOf reports whether a choice answered a question of an agent, about a tool; "" is any. The
+// records of questions are read once: one answer may have stored many choices.
+func (m choices) isOf(ctx context.Context, read map[string]*decisions.Record, c *admin.Choice, agent, tool string) (bool, error) {
 	if agent == "" && tool == "" {
 		return true, nil
 	}
 	if c.DecisionID == "" {
 		return false, nil
 	}
-	r, err := m.d.journal.Get(ctx, c.DecisionID)
-	if err != nil {
-		return false, fmt.Errorf("reading the journal: %w", err)
+	r, ok := read[c.DecisionID]
+	if !ok {
+		var err error
+		if r, err = m.d.journal.Get(ctx, c.DecisionID); err != nil && !errors.Is(err, journal.ErrNotFound) {
+			return false, fmt.Errorf("reading the journal: %w", err)
+		}
+		if r != nil {
+			r = &decisions.Record{Peer: r.Peer, Agent: r.Agent, Tool: r.Tool, Unreadable: r.Unreadable} // without its effects
+		}
+		read[c.DecisionID] = r
 	}
 	// The client reported the id.
 	return r != nil && r.Unreadable == "" && r.Peer.UID == c.UID && (agent == "" || r.Agent.Name == agent) && (tool == "" || r.Tool == tool), nil
