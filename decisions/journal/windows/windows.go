@@ -238,6 +238,9 @@ func parseItems(data []byte) (list []Item, err error) {
 				return nil, errTexts
 			}
 		}
+		if n[2] < 0 || n[2] >= int64(len(verdictNumbers)) {
+			return nil, errTexts
+		}
 		list = append(list, Item{n[0], n[1], verdictNumbers[n[2]]})
 	}
 	slices.SortFunc(list, func(a, b Item) int { return cmp.Compare(a.Seq, b.Seq) })

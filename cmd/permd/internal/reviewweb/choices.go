@@ -217,15 +217,15 @@ func (s *Server) changeChoices(w http.ResponseWriter, r *http.Request, action st
 
 // changeOf reads what a form changes of choices.
 func changeOf(ids []string, f url.Values) (admin.ChangedChoices, error) {
-	c, changes, err := readChange(ids, f)
+	c, changes, err := possibleChange(ids, f)
 	if err == nil && !changes {
 		err = errors.New("the form names no other line, scope or time limit")
 	}
 	return c, err
 }
 
-// readChange is changeOf for a form that may change nothing yet.
-func readChange(ids []string, f url.Values) (c admin.ChangedChoices, changes bool, err error) {
+// possibleChange is changeOf for a form that may change nothing yet.
+func possibleChange(ids []string, f url.Values) (c admin.ChangedChoices, changes bool, err error) {
 	c = admin.ChangedChoices{IDs: ids, Scope: f.Get("scope"), Dir: f.Get("dir")}
 	if line := strings.TrimSpace(f.Get("line")); line != strings.TrimSpace(f.Get("former")) {
 		if c.Line = line; line == "" {

@@ -76,7 +76,7 @@ func (s *Server) countWidths(w http.ResponseWriter, r *http.Request) {
 func (s *Server) countChange(w http.ResponseWriter, r *http.Request) {
 	ids := r.PostForm["id"]
 	var lines []string
-	change, changes, err := readChange(ids, r.PostForm)
+	change, changes, err := possibleChange(ids, r.PostForm)
 	if err == nil && len(ids) != 1 {
 		err = errors.New("the form is not about one choice")
 	}
