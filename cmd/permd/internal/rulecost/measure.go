@@ -138,12 +138,13 @@ func (s *source) measure(ctx context.Context, f decisions.RecordFilter) (*Report
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var worked time.Duration
+	late := func(n int) { r.Ended = fmt.Sprintf("%d of %d calls were looked at in %v", n, len(recs), s.maxWork) }
 	for n, rec := range recs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		if worked >= s.maxWork {
-			r.Ended = fmt.Sprintf("%d of %d calls were looked at in %v", n, len(recs), s.maxWork)
+			late(n)
 			break
 		}
 		begun := time.Now()
@@ -154,9 +155,12 @@ func (s *source) measure(ctx context.Context, f decisions.RecordFilter) (*Report
 		timer.Stop()
 		took := time.Since(begun)
 		worked += took
+		over := errors.Is(context.Cause(limited), errTime)
 		switch {
-		case errors.Is(context.Cause(limited), errTime) && r.Calls > 0: // it is the last one, and not whole
-		case errors.Is(context.Cause(limited), errTime): // rules that take all of the time must be named
+		case over && r.Calls > 0: // it is the last one, and not whole
+			late(n)
+		case over: // rules that take all of the time must be named
+			late(n + 1)
 			r.add(m, rec)
 		case why != "":
 			r.miss(why)
@@ -165,6 +169,9 @@ func (s *source) measure(ctx context.Context, f decisions.RecordFilter) (*Report
 		}
 		if s.progress != nil {
 			s.progress(n+1, len(recs))
+		}
+		if over {
+			break
 		}
 		if s.rest != nil {
 			s.rest(ctx, took)

@@ -171,6 +171,22 @@ func TestMeasureEnds(t *testing.T) {
 	}
 }
 
+// TestMeasureEndsLast: the report says that the time has ended also if it does in the oldest call.
+func TestMeasureEndsLast(t *testing.T) {
+	const rules = "deny contains \"long\" if {\n\tinput.effect.program == \"frob\"\n\tcount([1 | some a in d; some b in d; some c in d; some e in d; some f in d; some g in d; some h in d; a + b + c + e + f + g + h == 100]) == 0\n}\n"
+	for _, tt := range []struct {
+		commands []string
+		want     string
+	}{{[]string{"frob", "ls"}, "1 of 2 calls"}, {[]string{"frob"}, "1 of 1 calls"}} {
+		s, _, _ := past(t, rules, tt.commands...)
+		s.maxWork = 200 * time.Millisecond
+		r, err := s.measure(t.Context(), decisions.RecordFilter{})
+		if err != nil || r.Calls != 1 || !strings.Contains(r.Ended, tt.want) {
+			t.Errorf("%v: %+v, %v", tt.commands, r, err)
+		}
+	}
+}
+
 // TestFewReasons: however many reasons there are, all calls are counted and few reasons kept.
 func TestFewReasons(t *testing.T) {
 	var r Report
