@@ -1,6 +1,7 @@
 // Package rulecost measures which rules take the time of evaluations, and which match, on past
 // calls whose arguments are kept: permd policy profile does, and the daemon for the pages of
-// permd review. It decides nothing, and no request waits for it.
+// permd review. It decides nothing, and no request waits for it; requests that are decided meanwhile
+// share the memory that it may take (see rules.Timer).
 package rulecost
 
 import (
@@ -67,7 +68,8 @@ type Rule struct {
 	P50NS int64 `json:"p50Ns"`
 	P99NS int64 `json:"p99Ns"`
 	// Cut is how many evaluations did not end by themselves, and Why the latest of them. After
-	// three of them it was not evaluated again.
+	// three of them it was not evaluated again. Those for which the heap grew too much count only
+	// after 16 in a row.
 	Cut int    `json:"cut,omitzero"`
 	Why string `json:"why,omitzero"`
 }

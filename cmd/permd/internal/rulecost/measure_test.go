@@ -18,6 +18,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/xdg"
+	"github.com/permd/permd/policy/rules"
 	"github.com/permd/permd/socket/admin"
 )
 
@@ -183,6 +184,33 @@ func TestMeasureEndsLast(t *testing.T) {
 		r, err := s.measure(t.Context(), decisions.RecordFilter{})
 		if err != nil || r.Calls != 1 || !strings.Contains(r.Ended, tt.want) {
 			t.Errorf("%v: %+v, %v", tt.commands, r, err)
+		}
+	}
+}
+
+// TestCrowdedOut: a rule is not given up because requests have taken memory now and then while it
+// was timed; one that takes too much each time is.
+func TestCrowdedOut(t *testing.T) {
+	t.Parallel()
+	ref := decisions.RuleRef{ID: "a"}
+	whole, memory, long := rules.Timing{Rule: ref}, rules.Timing{Rule: ref, Err: errTime, Memory: true}, rules.Timing{Rule: ref, Err: errTime}
+	for _, tt := range []struct {
+		name string
+		of   []rules.Timing
+		cut  int
+		off  bool
+	}{
+		{"now and then", slices.Repeat([]rules.Timing{memory, memory, memory, memory, memory, whole}, 50), 0, false},
+		{"a while", slices.Repeat([]rules.Timing{memory}, maxCrowded-1), 0, false},
+		{"always", slices.Repeat([]rules.Timing{memory}, maxCrowded), maxCrowded, true},
+		{"too long", []rules.Timing{long, whole, long, memory, long}, maxCut, true},
+	} {
+		m := newMeter(nil)
+		for i := range tt.of {
+			m.note(&tt.of[i])
+		}
+		if got := m.rules[ref]; got.cut != tt.cut || got.off != tt.off || (got.why != "") != (got.cut > 0) {
+			t.Errorf("%s: %+v", tt.name, got)
 		}
 	}
 }
