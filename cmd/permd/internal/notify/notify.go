@@ -26,9 +26,6 @@ const (
 	every     = time.Second // between notifications
 	firstWait = time.Second // after a failure; twice as long after each further one
 	lastWait  = 5 * time.Minute
-	// lookEvery is how often the status looks for a server while nothing is shown: a bus that
-	// hangs keeps questions from being shown meanwhile.
-	lookEvery = 5 * time.Second
 	// askTime is how long the status waits for what is found out.
 	askTime = time.Second
 )
@@ -67,13 +64,11 @@ type Notifier struct {
 	shown  uint32   // its id, 0 for none
 	ids    []string // of the questions in it
 	text   [2]string
-	closed []string  // the questions that were in it when it was closed
-	byHand bool      // the person closed it
+	closed []string  // the questions that were in it when the person closed it
 	next   time.Time // when the next may be shown
 	retry  time.Time // when the bus may be tried again after a failure
 	wait   time.Duration
-	look   time.Time // when the status may look for a server again
-	why    error     // why none can be shown
+	why    error // why none can be shown
 	logged string
 }
 
@@ -89,8 +84,6 @@ type Status struct {
 	// Closed is set while the calls that wait are not shown because the person has closed their
 	// notification.
 	Closed bool `json:"closed,omitzero"`
-	// Expired is set while they are not shown because the server has taken it away by itself.
-	Expired bool `json:"expired,omitzero"`
 }
 
 // Line is the status in one line.
@@ -105,11 +98,8 @@ func (s *Status) Line() string {
 	if s.Form == settings.NotifyBrief {
 		line += ", brief"
 	}
-	switch {
-	case s.Closed:
+	if s.Closed {
 		line += "; that of the calls that wait now was closed by hand"
-	case s.Expired:
-		line += "; that of the calls that wait now has expired, or was closed by another program"
 	}
 	return line
 }
@@ -227,17 +217,13 @@ func idsOf(list []Question) (ids []string) {
 	return ids
 }
 
-// isClosed reports whether the notification was closed, and nothing new waits. One that has expired
-// is not shown again either: servers that have a shorter time for all would show it again and again.
+// isClosed reports whether the person has closed the notification, and nothing new waits.
 func (n *Notifier) isClosed(list []Question) bool {
 	if n.closed == nil {
 		return false
 	}
 	return !slices.ContainsFunc(list, func(q Question) bool { return !slices.Contains(n.closed, q.ID) })
 }
-
-// dismissed is the reason of NotificationClosed for what a person has closed.
-const dismissed = uint32(2)
 
 // hear handles what the bus says.
 func (n *Notifier) hear(ctx context.Context, s *dbus.Signal) {
@@ -247,7 +233,7 @@ func (n *Notifier) hear(ctx context.Context, s *dbus.Signal) {
 			n.fail(err)
 		}
 	case n.shown != 0 && len(s.Body) == 2 && s.Body[0] == n.shown:
-		n.shown, n.closed, n.byHand = 0, n.ids, s.Body[1] == dismissed
+		n.shown, n.closed = 0, n.ids
 	}
 }
 
@@ -308,7 +294,7 @@ func (n *Notifier) find(ctx context.Context) Status {
 	if form == settings.NotifyOff {
 		return Status{Form: form}
 	}
-	if now := time.Now(); n.bus == nil && now.After(n.retry) && now.After(n.look) {
+	if n.bus == nil && time.Now().After(n.retry) {
 		b, err := connect(ctx, n.o.Env)
 		if n.why = err; err == nil {
 			if b.server.Load().name == "" {
@@ -316,9 +302,8 @@ func (n *Notifier) find(ctx context.Context) Status {
 			}
 			b.close()
 		}
-		n.look = time.Now().Add(lookEvery)
 	}
-	s := Status{Form: form, NoBus: errors.Is(n.why, errNoBus), Closed: n.closed != nil && n.byHand, Expired: n.closed != nil && !n.byHand}
+	s := Status{Form: form, NoBus: errors.Is(n.why, errNoBus), Closed: n.closed != nil}
 	if n.why != nil {
 		s.Why = n.why.Error()
 	}
