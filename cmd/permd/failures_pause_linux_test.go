@@ -23,6 +23,7 @@ func TestFailuresPause(t *testing.T) {
 		{"what says that permd is paused is damaged", pauseDamaged},
 		{"a pause is begun without a terminal", pauseWithoutTerminal},
 		{"a pause cannot be stored or logged", pauseNotStored},
+		{"what a lock takes back cannot be logged", lockNotLogged},
 		{"org forbids pauses", pauseForbidden},
 	})
 }
@@ -176,6 +177,37 @@ func pauseNotStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantAnswer(t, "not logged", w.ask(t, toolLine("Bash", map[string]string{"command": "frobnicate"})), "ask", "failure", "")
+}
+
+// lockNotLogged: a lock takes back what was allowed once also if that cannot be logged, and says so.
+func lockNotLogged(t *testing.T) {
+	d := newTestDaemon(t)
+	project := d.project(t, nil)
+	d.start(t)
+	runs := func() bool {
+		return strings.Contains(string(d.hook(t, "cursor", hookInput(hookShell[8].in, project, "frob x")).Stdout), `"allow"`)
+	}
+	if runs() {
+		t.Fatal("it runs")
+	}
+	d.permd(t, "allow", objects[admin.Question](t, d, "allow")[0].DecisionID)
+	folder := filepath.Dir(d.data("pause"))
+	if err := os.Rename(folder, folder+".away"); err != nil {
+		t.Fatal(err)
+	}
+	const want = "what you allowed once is taken back, but still allowed in the decision log"
+	if _, errs, code := printed(d.command("lock")); code != 0 || !strings.Contains(errs, want) {
+		t.Errorf("permd lock: %d %s", code, errs)
+	}
+	if err := os.Rename(folder+".away", folder); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := atTerminal(t, d.command("unlock")); err != nil {
+		t.Fatalf("permd unlock: %v\n%s", err, out)
+	}
+	if runs() {
+		t.Error("what was taken back runs")
+	}
 }
 
 // pauseForbidden: what org forbids is refused, and ends at the next reload if it was in force.

@@ -143,6 +143,9 @@ func (a *app) lock(ctx context.Context, why string) error {
 		if p.Unstored != "" {
 			fmt.Fprintf(a.Err, "permd: warning: the lock ends with the daemon, or is not in its log: %s\n", p.Unstored)
 		}
+		if p.NotLogged {
+			fmt.Fprintln(a.Err, "permd: warning: what you allowed once is taken back, but still allowed in the decision log, which could not be written")
+		}
 		return nil
 	})
 }

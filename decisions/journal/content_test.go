@@ -65,6 +65,14 @@ func mixed(t *testing.T, rnd *rand.Rand, n int) (*journal.Journal, []*decisions.
 			}
 			rec.Answer = &a
 		}
+		if rnd.IntN(3) == 0 {
+			takeBack(t, j, all[:max(0, len(all)-rnd.IntN(20))], rnd)
+			e := decisions.Ending{Time: rec.Time.Add(time.Minute), As: "ran"}
+			if err := j.Ended(t.Context(), rec.Decision.ID, e); err != nil {
+				t.Fatal(err)
+			}
+			rec.Ended = &e
+		}
 		if rec.Decision.Verdict == decisions.Ask && rnd.IntN(3) == 0 {
 			at := rec.Time.Add(2 * time.Second)
 			if err := j.Ran(t.Context(), rec.Decision.ID, at); err != nil {
@@ -81,6 +89,23 @@ func mixed(t *testing.T, rnd *rand.Rand, n int) (*journal.Journal, []*decisions.
 		}
 	}
 	return j, all
+}
+
+// takeBack takes back the yes to one of some questions, which may lie in the database or the spool.
+func takeBack(t *testing.T, j *journal.Journal, of []*decisions.Record, rnd *rand.Rand) {
+	t.Helper()
+	for range min(len(of), 5) {
+		rec := of[rnd.IntN(len(of))]
+		if rec.Answer == nil || rec.Answer.Verdict != decisions.Allow || rec.Ended != nil {
+			continue
+		}
+		e := decisions.Ending{Time: rec.Time.Add(time.Minute), As: decisions.EndedTakenBack}
+		if err := j.Ended(t.Context(), rec.Decision.ID, e); err != nil {
+			t.Fatal(err)
+		}
+		rec.Answer = &decisions.HumanAnswer{Time: e.Time, Verdict: decisions.Deny, Allowed: &rec.Answer.Time}
+		return
+	}
 }
 
 // randomFilter is a filter of what the records have.

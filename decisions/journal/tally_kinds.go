@@ -10,6 +10,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal/body"
+	"github.com/permd/permd/decisions/journal/chain"
 	"github.com/permd/permd/decisions/tally"
 )
 
@@ -249,8 +250,11 @@ func (v *view) tallyAnswers(ctx context.Context, t *tallies, f *filter, b bounds
 func (v *view) answersWithin(ctx context.Context, t *tallies, f *filter, b bounds) error {
 	// What is in the spool about a decision of the database counts for it.
 	var late []int64
-	for _, list := range [][]frame{v.answers, v.runs} {
+	for _, list := range [][]frame{v.answers, v.runs, v.endings} {
 		for i := range list {
+			if list[i].kind == chain.Ended && string(list[i].json) != decisions.EndedTakenBack {
+				continue
+			}
 			if seq := list[i].seq; seq >= b.low && seq <= b.high && !slices.Contains(late, seq) && len(late) < maxLate {
 				late = append(late, seq)
 			}
@@ -280,10 +284,13 @@ func (v *view) answersWithin(ctx context.Context, t *tallies, f *filter, b bound
 	return err
 }
 
-// answeredOnes counts the answered questions within the bounds, without a look at other columns
-// than those of the index.
+// answerOf is the answer to a question that has one, as takenBack makes it. Only for a yes is a
+// column read that is not in the index decisions_answered.
+const answerOf = "CASE WHEN answer = 'allow' AND ended_as = '" + decisions.EndedTakenBack + "' THEN 'deny' ELSE coalesce(answer, '') END"
+
+// answeredOnes counts the answered questions within the bounds.
 func (f *filter) answeredOnes(b bounds) (q query) {
-	q.add(`SELECT CASE WHEN answered_at IS NULL THEN 'ran' ELSE coalesce(answer, '') END, count(*) FROM decisions INDEXED BY decisions_answered
+	q.add("SELECT CASE WHEN answered_at IS NULL THEN 'ran' ELSE " + answerOf + ` END, count(*) FROM decisions INDEXED BY decisions_answered
 		WHERE verdict = 'ask' AND (answered_at IS NOT NULL OR ran_at IS NOT NULL)`)
 	f.within(&q, b, "seq", "")
 	return q
@@ -299,7 +306,7 @@ func (v *view) countAnswers(ctx context.Context, t *tallies, f *filter, b bounds
 	if indexed {
 		q.add("''")
 	} else {
-		q.add("CASE WHEN d.answered_at IS NOT NULL THEN coalesce(d.answer, '') WHEN d.ran_at IS NOT NULL THEN 'ran' ELSE '' END")
+		q.add("CASE WHEN d.answered_at IS NOT NULL THEN " + answerOf + " WHEN d.ran_at IS NOT NULL THEN 'ran' ELSE '' END")
 		join = " CROSS JOIN decisions d ON d.seq = l.seq"
 	}
 	q.add(", count(*) FROM kinds k CROSS JOIN listed l ON l.kind = k.kind"+join+" WHERE k.newest >= ? AND k.oldest <= ?", b.low, b.high)

@@ -33,9 +33,12 @@ type Timing struct {
 	Set     decisions.Set
 	Took    time.Duration
 	Matched bool
-	// Err is why it was not evaluated to its end; that of the context if this has ended. After Endless it is not evaluated again as long
-	// as it goes on, nor is any other rule of its layer.
-	Err     error
+	// Err is why it was not evaluated to its end; that of the context if this has ended.
+	Err error
+	// Memory is set if Err is that the heap grew too much meanwhile, which whatever ran at the
+	// same time may have done.
+	Memory bool
+	// Endless is set if it goes on. As long as it does, no rule of its layer is evaluated again.
 	Endless bool
 }
 
@@ -122,7 +125,10 @@ func add(list []Timing, first int, one *Timing) []Timing {
 		if was := &list[first+i]; was.Rule == one.Rule {
 			was.Took += one.Took
 			was.Matched = was.Matched || one.Matched
-			was.Err, was.Endless = cmp.Or(was.Err, one.Err), was.Endless || one.Endless
+			if was.Err == nil || was.Memory && one.Err != nil && !one.Memory {
+				was.Err, was.Memory = one.Err, one.Memory
+			}
+			was.Endless = was.Endless || one.Endless
 			return list
 		}
 	}
@@ -170,16 +176,20 @@ func (t *Timer) time(ctx context.Context, l *Layer, q query, r *ast.Rule) Timing
 	} else {
 		evaluate()
 	}
+	var got Timing
 	select {
-	case got := <-handover.Results():
-		if got.Err != nil && ctx.Err() != nil {
-			got.Err = ctx.Err() // it was not the rule
-		}
-		return got
+	case got = <-handover.Results():
 	case <-limited.Abandoned:
-		if got, ok := handover.Abandon(func() { l.stuck.Add(1) }); ok {
-			return got
+		var ok bool
+		if got, ok = handover.Abandon(func() { l.stuck.Add(1) }); !ok {
+			return Timing{Took: time.Since(begun), Err: errEndless, Endless: true}
 		}
-		return Timing{Took: time.Since(begun), Err: errEndless, Endless: true}
 	}
+	switch {
+	case got.Err != nil && ctx.Err() != nil:
+		got.Err = ctx.Err() // it was not the rule
+	case errors.Is(got.Err, errTimeout) && limited.TooMuch():
+		got.Err, got.Memory = fmt.Errorf("%s layer: %w", l.Name, errMemory), true
+	}
+	return got
 }

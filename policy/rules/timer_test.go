@@ -233,3 +233,35 @@ d := [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
 		t.Errorf("after its context has ended: %+v, %v", list, err)
 	}
 }
+
+// TestTimedMemory: that the heap grew while a rule was timed is told from a rule that takes too long.
+func TestTimedMemory(t *testing.T) {
+	t.Parallel()
+	l := unevenRules(t)
+	timer := snapshotOf(l).Timer()
+	timer.limiter.Growth = 1 // whatever else runs
+	list, err := timer.Evaluate(t.Context(), inputOf(run("ls", "x")), noSkip)
+	if err != nil || len(list) != 2 {
+		t.Fatal(list, err)
+	}
+	for i := range list {
+		one := &list[i]
+		if slow := one.Rule.At == "/p/slow.rego:3"; one.Memory != slow || errors.Is(one.Err, errMemory) != slow || one.Endless {
+			t.Errorf("%+v", one)
+		}
+	}
+}
+
+// TestAddedTimings: of the errors of rules that count as one, the one that the rule itself made is kept.
+func TestAddedTimings(t *testing.T) {
+	t.Parallel()
+	whole, memory, long := Timing{}, Timing{Err: errMemory, Memory: true}, Timing{Err: errTimeout}
+	for _, tt := range []struct{ first, second, want Timing }{
+		{whole, memory, memory}, {memory, whole, memory}, {memory, long, long}, {long, memory, long}, {whole, whole, whole}, {memory, memory, memory},
+	} {
+		list := add(add(nil, 0, &tt.first), 0, &tt.second)
+		if len(list) != 1 || !errors.Is(list[0].Err, tt.want.Err) || list[0].Memory != tt.want.Memory {
+			t.Errorf("%+v and %+v: %+v", tt.first, tt.second, list)
+		}
+	}
+}

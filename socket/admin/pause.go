@@ -41,6 +41,8 @@ type Pause struct {
 	Why     string               `json:"why,omitzero"`
 	// Unstored says why it would be gone when permd is started again, "" if it would not.
 	Unstored string `json:"unstored,omitzero"`
+	// NotLogged is set if a lock has taken back an answer that the journal still has as a yes.
+	NotLogged bool `json:"notLogged,omitzero"`
 }
 
 // Ended is the result of permd/resume and permd/unlock.

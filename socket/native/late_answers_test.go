@@ -134,6 +134,54 @@ func TestAllowOnceLogged(t *testing.T) {
 	}
 }
 
+// TestTakenBackWhileLogged: a yes for once that is taken back while it is being logged, by its id
+// or with all of its person, allows nothing and is named as taken back. Those of others count.
+func TestTakenBackWhileLogged(t *testing.T) {
+	me, other := uint32(1000), uint32(1001)
+	for _, tc := range []struct {
+		name  string
+		uid   *uint32
+		id    string
+		taken bool
+	}{
+		{"all of the person", &me, "", true},
+		{"the question", &me, "1", true},
+		{"all of all", nil, "", true},
+		{"all of another person", &other, "", false},
+		{"another question", &me, "2", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d := newPersistentDaemon()
+			tree := d.lasting.treeOf(1000, "claude", "s")
+			req := &decisions.Request{Session: decisions.SessionRef{Conn: tree.owner.Conn, ID: "s"}}
+			dec := &decisions.Decision{ID: "1", Verdict: decisions.Ask}
+			d.lasting.addQuestion(tree, req, dec)
+			var answered []string
+			_, err := d.lasting.AllowOnce(&me, "1", func() error {
+				answered = d.lasting.TakeBack(tc.uid, tc.id)
+				return nil
+			})
+			if (err != nil) != tc.taken || slices.Equal(answered, []string{"1"}) != tc.taken {
+				t.Errorf("%v; taken back: %v", err, answered)
+			}
+			if d.lasting.TakeGrant(req, dec) == tc.taken || len(d.lasting.Questions(nil)) != 0 || len(d.lasting.granting) != 0 {
+				t.Errorf("%d questions, %d grants", len(d.lasting.Questions(nil)), len(d.lasting.grants))
+			}
+			d.lasting.addQuestion(tree, req, dec)
+			full := errors.New("the disk is full")
+			_, err = d.lasting.AllowOnce(&me, "1", func() error { d.lasting.TakeBack(tc.uid, tc.id); return full })
+			if open := len(d.lasting.Questions(nil)) != 0; !errors.Is(err, full) || open == tc.taken {
+				t.Errorf("not logged: %v, open %v", err, open)
+			}
+			d.lasting.questions = nil
+			d.lasting.addQuestion(tree, req, dec)
+			if _, err := d.lasting.AllowOnce(&me, "1", logged); err != nil || !d.lasting.TakeGrant(req, dec) {
+				t.Errorf("afterwards: %v", err)
+			}
+		})
+	}
+}
+
 // TestEndWhileAnswered: a session may be closed, or declared otherwise, at any point of an
 // answer that is given elsewhere. The person, the client that waits and the decision log are
 // told the same, and a choice is kept only if the answer counts.

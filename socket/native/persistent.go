@@ -43,6 +43,7 @@ type PersistentSessions struct {
 	trees     map[sessionTreeKey]*sessionTree
 	questions []*boundQuestion // the oldest first
 	grants    []grant
+	granting  []*boundQuestion // those whose yes for once is being logged
 }
 
 type sessionTreeKey struct {

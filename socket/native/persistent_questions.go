@@ -59,15 +59,6 @@ type boundQuestion struct {
 // callKey identifies a call by its content.
 type callKey [sha256.Size]byte
 
-// grant is an approval that waits for its call.
-type grant struct {
-	uid  uint32
-	conn uint64 // of the tree's owner
-	key  callKey
-	ends time.Time
-	ids  []string // of the questions that it answered
-}
-
 // ErrNoQuestion means that no question of that id waits.
 var ErrNoQuestion = errors.New("no question of that id waits")
 
@@ -144,63 +135,6 @@ func (l *PersistentSessions) Questions(uid *uint32) []OpenQuestion {
 		}
 	}
 	return list
-}
-
-// AllowOnce answers a question with yes: if the harness asks about exactly the same call
-// again within grantTime, in the same session, it is allowed once. The answer is logged by
-// a function when nothing can refuse it any more, and counts when that has returned nil.
-func (l *PersistentSessions) AllowOnce(uid *uint32, id string, log func() error) (until time.Time, err error) {
-	l.mu.Lock()
-	q := l.find(uid, id)
-	if q == nil {
-		l.mu.Unlock()
-		return time.Time{}, ErrNoQuestion
-	}
-	q.answering = true
-	l.mu.Unlock()
-	err = log()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	q.answering = false
-	if err != nil {
-		return time.Time{}, err
-	}
-	// Also if the question has ended meanwhile: the answer was accepted before.
-	until = l.Now().Add(grantTime)
-	ids := []string{id}
-	l.deleteQuestions(func(o *boundQuestion) bool {
-		same := o.tree == q.tree && o.key == q.key
-		if same && o != q {
-			ids = append(ids, o.Decision.ID)
-		}
-		return same
-	})
-	l.grants = append(l.grants, grant{q.UID, q.tree.owner.Conn, q.key, until, ids})
-	if len(l.grants) > maxGrants {
-		l.grants = slices.Delete(l.grants, 0, 1)
-	}
-	return until, nil
-}
-
-// TakeBack takes back what AllowOnce allowed as an answer to a question, or all that it allowed for
-// an id of "". It returns the questions whose answers a call could still have used.
-func (l *PersistentSessions) TakeBack(uid *uint32, id string) (answered []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.dropOldGrants(l.Now())
-	l.grants = slices.DeleteFunc(l.grants, func(g grant) bool {
-		ends := (uid == nil || *uid == g.uid) && (id == "" || slices.Contains(g.ids, id))
-		if ends {
-			answered = append(answered, g.ids[0])
-		}
-		return ends
-	})
-	return answered
-}
-
-// dropOldGrants drops the approvals whose time is over. Setting the clock back extends none.
-func (l *PersistentSessions) dropOldGrants(now time.Time) {
-	l.grants = slices.DeleteFunc(l.grants, func(g grant) bool { return !now.Before(g.ends) || g.ends.Sub(now) > grantTime })
 }
 
 // DenyOnce answers a question with no: it waits no longer. The answer is logged by a

@@ -85,11 +85,16 @@ func (d *daemon) recordEnd(ctx context.Context, id, as string) error {
 	return err
 }
 
-// recordTakenBack records that yeses for once to questions were taken back. They count no more
-// whether or not it can be logged.
+// takenBackTime is how long that yeses were taken back may take to be logged.
+const takenBackTime = 10 * time.Second
+
+// recordTakenBack records that yeses for once to questions were taken back, also for a client
+// that is gone. They count no more whether or not it can be logged.
 func (d *daemon) recordTakenBack(ctx context.Context, ids []string) {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), takenBackTime)
+	defer cancel()
 	for _, id := range ids {
-		if d.recordEnd(ctx, id, decisions.EndedTakenBack) == nil {
+		if d.recordEnd(limited, id, decisions.EndedTakenBack) == nil {
 			continue
 		}
 		if missed, ok := ctx.Value(notLoggedKey{}).(*atomic.Bool); ok {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -62,9 +63,11 @@ func (p pauses) Lock(ctx context.Context, peer decisions.Peer, why string) (admi
 		return admin.Pause{}, admin.Refusal(why)
 	}
 	// What the person allowed once is asked again, also after the lock.
-	p.d.recordTakenBack(ctx, p.d.engine.Persistent.TakeBack(&peer.UID, ""))
+	var missed atomic.Bool
+	p.d.recordTakenBack(context.WithValue(ctx, notLoggedKey{}, &missed), p.d.engine.Persistent.TakeBack(&peer.UID, ""))
 	p.d.changes.Tell(&peer.UID, native.ChangedPause)
 	w := wirePause(&got)
+	w.NotLogged = missed.Load()
 	if err != nil {
 		w.Unstored = err.Error()
 	}

@@ -78,10 +78,11 @@ func (q questions) allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 		return admin.Approved{Told: true, Stored: stored, Undo: q.d.changesOf(ctx, decisions.StoredNow(stored))}, nil
 	}
 	if a.Width == "" {
-		if err := q.lockChanged(uid, a.DecisionID); err != nil {
-			return admin.Approved{}, fmt.Errorf("%w: %w", admin.ErrNotTaken, err)
-		}
 		until, err := q.d.engine.Persistent.AllowOnce(uid, a.DecisionID, func() error {
+			// A lock that begins later takes the answer back.
+			if err := q.lockChanged(uid, a.DecisionID); err != nil {
+				return err
+			}
 			return q.d.recordAnswer(ctx, a.DecisionID, decisions.Allow, nil)
 		})
 		switch {

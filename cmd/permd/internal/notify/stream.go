@@ -98,11 +98,7 @@ func (s *stream) next() error {
 
 // wanted reports whether a message is an answer or a signal that the library can handle.
 func wanted(frame []byte) (ok bool) {
-	switch dbus.Type(frame[1]) {
-	case dbus.TypeMethodReply, dbus.TypeError, dbus.TypeSignal:
-	case dbus.TypeMethodCall:
-		return false
-	default:
+	if t := dbus.Type(frame[1]); t != dbus.TypeMethodReply && t != dbus.TypeError && t != dbus.TypeSignal {
 		return false
 	}
 	defer func() {

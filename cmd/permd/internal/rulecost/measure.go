@@ -1,6 +1,7 @@
 // Package rulecost measures which rules take the time of evaluations, and which match, on past
 // calls whose arguments are kept: permd policy profile does, and the daemon for the pages of
-// permd review. It decides nothing, and no request waits for it.
+// permd review. It decides nothing, and no request waits for it; requests that are decided meanwhile
+// share the memory that it may take (see rules.Timer).
 package rulecost
 
 import (
@@ -67,7 +68,8 @@ type Rule struct {
 	P50NS int64 `json:"p50Ns"`
 	P99NS int64 `json:"p99Ns"`
 	// Cut is how many evaluations did not end by themselves, and Why the latest of them. After
-	// three of them it was not evaluated again.
+	// three of them it was not evaluated again. Those for which the heap grew too much count only
+	// after 16 in a row.
 	Cut int    `json:"cut,omitzero"`
 	Why string `json:"why,omitzero"`
 }
@@ -138,12 +140,13 @@ func (s *source) measure(ctx context.Context, f decisions.RecordFilter) (*Report
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var worked time.Duration
+	late := func(n int) { r.Ended = fmt.Sprintf("%d of %d calls were looked at in %v", n, len(recs), s.maxWork) }
 	for n, rec := range recs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		if worked >= s.maxWork {
-			r.Ended = fmt.Sprintf("%d of %d calls were looked at in %v", n, len(recs), s.maxWork)
+			late(n)
 			break
 		}
 		begun := time.Now()
@@ -154,9 +157,12 @@ func (s *source) measure(ctx context.Context, f decisions.RecordFilter) (*Report
 		timer.Stop()
 		took := time.Since(begun)
 		worked += took
+		over := errors.Is(context.Cause(limited), errTime)
 		switch {
-		case errors.Is(context.Cause(limited), errTime) && r.Calls > 0: // it is the last one, and not whole
-		case errors.Is(context.Cause(limited), errTime): // rules that take all of the time must be named
+		case over && r.Calls > 0: // it is the last one, and not whole
+			late(n)
+		case over: // rules that take all of the time must be named
+			late(n + 1)
 			r.add(m, rec)
 		case why != "":
 			r.miss(why)
@@ -165,6 +171,9 @@ func (s *source) measure(ctx context.Context, f decisions.RecordFilter) (*Report
 		}
 		if s.progress != nil {
 			s.progress(n+1, len(recs))
+		}
+		if over {
+			break
 		}
 		if s.rest != nil {
 			s.rest(ctx, took)

@@ -18,6 +18,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/xdg"
+	"github.com/permd/permd/policy/rules"
 	"github.com/permd/permd/socket/admin"
 )
 
@@ -168,6 +169,49 @@ func TestMeasureEnds(t *testing.T) {
 	}
 	if r.Calls != 5 || r.Ended != "" || long != 4 {
 		t.Errorf("%d rules are long of %+v", long, r)
+	}
+}
+
+// TestMeasureEndsLast: the report says that the time has ended also if it does in the oldest call.
+func TestMeasureEndsLast(t *testing.T) {
+	const rules = "deny contains \"long\" if {\n\tinput.effect.program == \"frob\"\n\tcount([1 | some a in d; some b in d; some c in d; some e in d; some f in d; some g in d; some h in d; a + b + c + e + f + g + h == 100]) == 0\n}\n"
+	for _, tt := range []struct {
+		commands []string
+		want     string
+	}{{[]string{"frob", "ls"}, "1 of 2 calls"}, {[]string{"frob"}, "1 of 1 calls"}} {
+		s, _, _ := past(t, rules, tt.commands...)
+		s.maxWork = 200 * time.Millisecond
+		r, err := s.measure(t.Context(), decisions.RecordFilter{})
+		if err != nil || r.Calls != 1 || !strings.Contains(r.Ended, tt.want) {
+			t.Errorf("%v: %+v, %v", tt.commands, r, err)
+		}
+	}
+}
+
+// TestCrowdedOut: a rule is not given up because requests have taken memory now and then while it
+// was timed; one that takes too much each time is.
+func TestCrowdedOut(t *testing.T) {
+	t.Parallel()
+	ref := decisions.RuleRef{ID: "a"}
+	whole, memory, long := rules.Timing{Rule: ref}, rules.Timing{Rule: ref, Err: errTime, Memory: true}, rules.Timing{Rule: ref, Err: errTime}
+	for _, tt := range []struct {
+		name string
+		of   []rules.Timing
+		cut  int
+		off  bool
+	}{
+		{"now and then", slices.Repeat([]rules.Timing{memory, memory, memory, memory, memory, whole}, 50), 0, false},
+		{"a while", slices.Repeat([]rules.Timing{memory}, maxCrowded-1), 0, false},
+		{"always", slices.Repeat([]rules.Timing{memory}, maxCrowded), maxCrowded, true},
+		{"too long", []rules.Timing{long, whole, long, memory, long}, maxCut, true},
+	} {
+		m := newMeter(nil)
+		for i := range tt.of {
+			m.note(&tt.of[i])
+		}
+		if got := m.rules[ref]; got.cut != tt.cut || got.off != tt.off || (got.why != "") != (got.cut > 0) {
+			t.Errorf("%s: %+v", tt.name, got)
+		}
 	}
 }
 

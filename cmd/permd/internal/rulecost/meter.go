@@ -12,6 +12,10 @@ import (
 // maxCut is after how many evaluations that were cut short a rule is not evaluated again.
 const maxCut = 3
 
+// maxCrowded is after how many evaluations in a row for which the heap grew too much a rule is not
+// evaluated again. Requests that are decided meanwhile may be what a few are cut short for.
+const maxCrowded = 16
+
 // meter is a policy by which each effect of a call has its rules timed. It is not used
 // concurrently.
 type meter struct {
@@ -38,6 +42,7 @@ type measured struct {
 	matched     int             // calls
 	took        time.Duration   // all
 	calls       []time.Duration // of each call in which it was evaluated
+	crowded     int             // the latest evaluations, all of which were cut short because of the heap
 	cut         int             // evaluations that did not end by themselves
 	why         string          // they did not
 	off         bool            // it is not evaluated any more
@@ -123,8 +128,17 @@ func (m *meter) note(one *rules.Timing) {
 		r = &measured{set: one.Set}
 		m.rules[one.Rule] = r
 	}
-	if one.Err == nil || errors.Is(one.Err, context.Canceled) { // then the measurement has ended, not the rule
+	switch {
+	case one.Err == nil:
+		r.crowded = 0
 		return
+	case errors.Is(one.Err, context.Canceled): // the measurement has ended, not the rule
+		return
+	case one.Memory:
+		if r.crowded++; r.crowded < maxCrowded {
+			return
+		}
+		r.cut += r.crowded - 1
 	}
 	r.cut++
 	r.why = one.Err.Error()
