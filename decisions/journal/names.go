@@ -30,6 +30,7 @@ type nameIndex struct {
 	missing []int64      // complete spans without a row, ascending
 	telling bool         // that it is done must be logged
 	failing bool         // the latest step failed
+	off     bool         // it could not be read or changed: until the next start it stays as it is
 	waiting atomic.Int64 // the number of missing rows, for others
 }
 
@@ -44,6 +45,21 @@ const (
 	removeNames  = `DELETE FROM names WHERE span BETWEEN ? AND ?`
 	countedNames = `SELECT agent, tool, decided_by, verdict, count(*) FROM decisions WHERE seq BETWEEN ? AND ? GROUP BY 1, 2, 3, 4`
 )
+
+// start loads the index. Decisions must be stored without it too.
+func (x *nameIndex) start(ctx context.Context) {
+	if err := x.load(ctx); err != nil {
+		x.turnOff(err)
+	}
+}
+
+// turnOff leaves the index as it is. Readers notice rows that have names of removed decisions.
+func (x *nameIndex) turnOff(err error) {
+	x.off, x.missing = true, nil
+	if x.log != nil {
+		x.log.Warn("the journal's index of names is not used further until the next start, so lists by path, host and project take longer", "error", err)
+	}
+}
 
 // load finds out which rows are missing.
 func (x *nameIndex) load(ctx context.Context) (err error) {
@@ -64,7 +80,7 @@ func (x *nameIndex) load(ctx context.Context) (err error) {
 
 // removed notes that rows were removed with decisions of these spans.
 func (x *nameIndex) removed(from, to int64) {
-	for span := from; span <= to && span < x.next; span++ {
+	for span := from; span <= to && span < x.next && !x.off; span++ {
 		if at, found := slices.BinarySearch(x.missing, span); !found {
 			x.missing = slices.Insert(x.missing, at, span)
 		}
@@ -74,6 +90,9 @@ func (x *nameIndex) removed(from, to int64) {
 // step makes the row of one span, the newest that is missing. More is true if others are. The
 // span that is being removed has none: it would be gone with the next decision.
 func (x *nameIndex) step(ctx context.Context, cut int64) (more bool, err error) {
+	if x.off {
+		return false, nil
+	}
 	for complete := (x.writer.last + 1) >> body.SpanBits; x.next < complete; x.next++ {
 		x.missing = append(x.missing, x.next)
 	}

@@ -35,6 +35,11 @@ type section struct {
 	timed bool
 }
 
+// leftOfSpan is how many decisions there are of a span, n.span, that retention may have removed
+// some of. It is NULL where it cannot have.
+const leftOfSpan = `CASE WHEN n.span <= (SELECT cut FROM retained WHERE one = 1) >> 10
+	THEN (SELECT count(*) FROM decisions WHERE seq BETWEEN n.span << 10 AND (n.span << 10) + 1023) END`
+
 // nameColumns are the columns of names, by kind.
 var nameColumns = [names.Kinds]string{"projects", "programs", "hosts", "paths"}
 
@@ -55,7 +60,7 @@ func (f *filter) named(low, high int64, kinds [names.Kinds]bool) (q query) {
 	if !f.Until.IsZero() {
 		q.add(" AND newest < ?", f.Until.UnixNano())
 	}
-	q.add(" FROM names n JOIN spans s ON s.span = n.span WHERE n.span BETWEEN ? AND ? AND decided IS NOT NULL", low, high)
+	q.add(", "+leftOfSpan+" FROM names n JOIN spans s ON s.span = n.span WHERE n.span BETWEEN ? AND ? AND decided IS NOT NULL", low, high)
 	return q
 }
 
@@ -105,11 +110,21 @@ func (v *view) sections(ctx context.Context, f *filter, b bounds, newest bool, s
 	return list, nil
 }
 
-// namedSections returns the sections within bounds that have names, in their order.
-func (v *view) namedSections(ctx context.Context, f *filter, b bounds, kinds [names.Kinds]bool) (list []section, err error) {
+// namedSections returns the sections within bounds that have names, in their order. Where names
+// cannot be read, there are none, and the records are.
+func (v *view) namedSections(ctx context.Context, f *filter, b bounds, kinds [names.Kinds]bool) ([]section, error) {
 	if b.low > b.high {
 		return nil, nil
 	}
+	list, err := v.readSections(ctx, f, b, kinds)
+	if err != nil && ctx.Err() == nil {
+		return list, nil
+	}
+	return list, err
+}
+
+// readSections returns them, and those before an error.
+func (v *view) readSections(ctx context.Context, f *filter, b bounds, kinds [names.Kinds]bool) (list []section, err error) {
 	needed := kinds
 	needed[names.Projects] = kinds[names.Projects] || f.Project != ""
 	needed[names.Hosts] = kinds[names.Hosts] || f.Host != ""
@@ -118,23 +133,24 @@ func (v *view) namedSections(ctx context.Context, f *filter, b bounds, kinds [na
 	q.add(" ORDER BY n.span")
 	rows, err := v.tx.QueryContext(ctx, q.text, q.args...)
 	if err != nil {
-		return nil, err
+		return list, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var span int64
 		var decided sql.RawBytes
 		var columns [names.Kinds]sql.RawBytes
+		var left sql.NullInt64
 		s := section{named: true}
-		if err := rows.Scan(&span, &decided, &columns[0], &columns[1], &columns[2], &columns[3], &s.timed); err != nil {
-			return nil, err
+		if err := rows.Scan(&span, &decided, &columns[0], &columns[1], &columns[2], &columns[3], &s.timed, &left); err != nil {
+			return list, err
 		}
 		s.row.Decided = decided
 		for kind := range columns {
 			s.row.Names[kind] = columns[kind]
 		}
 		var ok bool
-		if s.set, ok = f.among(&s.row); !ok || !s.row.Valid(kinds) {
+		if s.set, ok = f.among(&s.row); !ok || !s.row.Valid(kinds) || left.Valid && left.Int64 != int64(s.row.Len()) {
 			continue // it is not as it was written: the records are read
 		}
 		whole := spanBounds(span)

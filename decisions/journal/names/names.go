@@ -264,6 +264,12 @@ func (r *Row) Verdict(verdict decisions.Verdict) (set Set, ok bool) {
 	return set, true
 }
 
+// Len returns the number of decisions of the span, 0 if the row is not as a Builder makes it.
+func (r *Row) Len() int {
+	all, _ := r.Verdict("")
+	return all.Len()
+}
+
 // EachCount calls use for each of the counts. It is false if the row is not as a Builder makes it.
 func (r *Row) EachCount(use func(v tally.Values, n int64)) bool {
 	for data := r.Counts; len(data) > 0; {
