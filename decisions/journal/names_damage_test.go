@@ -127,3 +127,29 @@ func spoil(t *testing.T, o journal.Options, table string) {
 		t.Fatal(err)
 	}
 }
+
+// TestNamesStale: names of a span that has lost decisions since they were stored are not used.
+func TestNamesStale(t *testing.T) {
+	t.Parallel()
+	o := ofNamed(t, 2100)
+	const removed = " WHERE seq < 1024 AND seq % 100 > 0"
+	execute(t, o, "DELETE FROM listed"+removed, "DELETE FROM decisions"+removed, "UPDATE retained SET cut = 1023")
+	var counted [2]map[tally.Group]int64
+	for i := range counted {
+		r, err := journal.OpenReadOnly(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted[i] = counts(t, r, decisions.RecordFilter{})
+		if n := total(t, r); n != 2100-1023+10 {
+			t.Errorf("counted %d", n)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		execute(t, o, "DELETE FROM names")
+	}
+	if diff := cmp.Diff(counted[1], counted[0]); diff != "" {
+		t.Error(diff)
+	}
+}
