@@ -41,6 +41,7 @@ const (
 	// The complete spans that have no row.
 	selectUnnamed = `SELECT span FROM spans WHERE span < ? AND NOT EXISTS (SELECT 1 FROM names n WHERE n.span = spans.span) ORDER BY span`
 	insertNames   = `INSERT OR REPLACE INTO names (span, decided, counts, projects, programs, hosts, paths) VALUES (?, ?, ?, ?, ?, ?, ?)`
+	selectLost    = `SELECT span FROM spans WHERE span BETWEEN ? AND ? ORDER BY span`
 	// removeNames removes the names of decisions from one span to another.
 	removeNames  = `DELETE FROM names WHERE span BETWEEN ? AND ?`
 	countedNames = `SELECT agent, tool, decided_by, verdict, count(*) FROM decisions WHERE seq BETWEEN ? AND ? GROUP BY 1, 2, 3, 4`
@@ -79,12 +80,18 @@ func (x *nameIndex) load(ctx context.Context) (err error) {
 }
 
 // removed notes that rows were removed with decisions of these spans.
-func (x *nameIndex) removed(from, to int64) {
-	for span := from; span <= to && span < x.next && !x.off; span++ {
-		if at, found := slices.BinarySearch(x.missing, span); !found {
-			x.missing = slices.Insert(x.missing, at, span)
-		}
+func (x *nameIndex) removed(ctx context.Context, from, to int64) {
+	if x.off {
+		return
 	}
+	spans, err := numbersOf(x.writer.conn.QueryContext(ctx, selectLost, from, min(to, x.next-1)))
+	if err != nil {
+		x.turnOff(err)
+		return
+	}
+	x.missing = append(x.missing, spans...)
+	slices.Sort(x.missing)
+	x.missing = slices.Compact(x.missing)
 }
 
 // step makes the row of one span, the newest that is missing. More is true if others are. The

@@ -288,7 +288,7 @@ func (r *retention) remove(ctx context.Context, c *sql.Conn, from, to int64, bef
 		r.sweep = t.to
 	}
 	r.writer.rows.removed(r.cut, t.kinds > 0)
-	r.names.removed((from+1)>>body.SpanBits, t.to>>body.SpanBits)
+	r.names.removed(ctx, (from+1)>>body.SpanBits, t.to>>body.SpanBits)
 	r.removed += t.removed
 	r.note(t.removed)
 	return true, nil
