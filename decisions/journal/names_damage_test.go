@@ -153,3 +153,29 @@ func TestNamesStale(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestNamesEmpty: a row that lacks what each decision has is not used.
+func TestNamesEmpty(t *testing.T) {
+	t.Parallel()
+	o := ofNamed(t, 2100)
+	for _, column := range []string{"counts", "projects", "programs"} {
+		execute(t, o, "UPDATE names SET "+column+" = x'' WHERE span = 1")
+		r, err := journal.OpenReadOnly(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := total(t, r); n != 2100 {
+			t.Errorf("%s: counted %d", column, n)
+		}
+		if n := len(numbers(t, r, decisions.RecordFilter{Project: "/home/x/p1"})); n != 700 {
+			t.Errorf("%s: found %d", column, n)
+		}
+		have := counts(t, r, decisions.RecordFilter{})
+		if p, g := have[tally.Group{By: tally.Project, Name: "/home/x/p1"}], have[tally.Group{By: tally.Program, Name: "git"}]; p != 700 || g != 2100 {
+			t.Errorf("%s: counted %d and %d", column, p, g)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

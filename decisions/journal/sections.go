@@ -125,8 +125,9 @@ func (v *view) namedSections(ctx context.Context, f *filter, b bounds, kinds [na
 
 // readSections returns them, and those before an error.
 func (v *view) readSections(ctx context.Context, f *filter, b bounds, kinds [names.Kinds]bool) (list []section, err error) {
-	needed := kinds
+	needed, valid := kinds, kinds
 	needed[names.Projects] = kinds[names.Projects] || f.Project != ""
+	valid[names.Projects] = needed[names.Projects] // without a project, decisions would be hidden
 	needed[names.Hosts] = kinds[names.Hosts] || f.Host != ""
 	needed[names.Paths] = kinds[names.Paths] || f.Path != ""
 	q := f.named(b.low>>body.SpanBits, b.high>>body.SpanBits, needed)
@@ -150,7 +151,7 @@ func (v *view) readSections(ctx context.Context, f *filter, b bounds, kinds [nam
 			s.row.Names[kind] = columns[kind]
 		}
 		var ok bool
-		if s.set, ok = f.among(&s.row); !ok || !s.row.Valid(kinds) || left.Valid && left.Int64 != int64(s.row.Len()) {
+		if s.set, ok = f.among(&s.row); !ok || !s.row.Valid(valid) || left.Valid && left.Int64 != int64(s.row.Len()) {
 			continue // it is not as it was written: the records are read
 		}
 		whole := spanBounds(span)

@@ -219,10 +219,21 @@ func (r *Row) Each(kind Kind, use func(text []byte, of *Set)) bool {
 	return true
 }
 
-// Valid reports whether the names of some kinds are as a Builder makes them.
+// Valid reports whether the names of some kinds are as a Builder makes them. Each decision has a
+// project and a program.
 func (r *Row) Valid(kinds [Kinds]bool) bool {
+	all, _ := r.Verdict("")
 	for kind, wanted := range kinds {
-		if wanted && !r.Each(Kind(kind), func([]byte, *Set) {}) {
+		if !wanted {
+			continue
+		}
+		var having Set
+		ok := r.Each(Kind(kind), func(_ []byte, of *Set) { having.Or(of) })
+		switch Kind(kind) {
+		case Projects, Programs:
+			ok = ok && having == all
+		}
+		if !ok {
 			return false
 		}
 	}
@@ -270,8 +281,10 @@ func (r *Row) Len() int {
 	return all.Len()
 }
 
-// EachCount calls use for each of the counts. It is false if the row is not as a Builder makes it.
+// EachCount calls use for each of the counts. It is false if the row is not as a Builder makes it,
+// or counts another number of decisions than it has.
 func (r *Row) EachCount(use func(v tally.Values, n int64)) bool {
+	sum := uint64(0)
 	for data := r.Counts; len(data) > 0; {
 		var v tally.Values
 		for _, to := range []*string{&v.Agent, &v.Tool, &v.DecidedBy, &v.Verdict} {
@@ -286,7 +299,8 @@ func (r *Row) EachCount(use func(v tally.Values, n int64)) bool {
 			return false
 		}
 		use(v, int64(n))
+		sum += n
 		data = rest
 	}
-	return true
+	return sum == uint64(r.Len())
 }
