@@ -196,15 +196,12 @@ func (m *mover) indexNames() <-chan struct{} {
 	ctx, start := context.Background(), time.Now()
 	for m.spool.waiting.Load() < moveAt {
 		more, err := m.names.step(ctx, m.retention.cut)
-		if failing := err != nil; failing != m.names.failing {
-			m.names.failing = failing
-			if log := m.retention.log; failing && log != nil {
-				log.Warn("the journal's index of names cannot be kept, so lists by path, host and project take longer", "error", err)
-			}
+		if err != nil {
+			m.names.fail(err)
 		}
 		switch {
-		case err != nil || !more:
-			return nil // an error is tried again
+		case !more:
+			return nil // what failed is tried again
 		case time.Since(start) > namesFor:
 			return closed
 		}

@@ -5,6 +5,7 @@ package journal_test
 import (
 	"bytes"
 	"database/sql"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -177,5 +178,30 @@ func TestNamesEmpty(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestNamesFailOfOne: where the row of one span cannot be made, those of older ones are, and the log
+// says when all are.
+func TestNamesFailOfOne(t *testing.T) {
+	t.Parallel()
+	o := journal.Options{Path: path(t)}
+	var log lockedBuffer
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	j := open(t, o)
+	const trigger = "CREATE TRIGGER fails BEFORE INSERT ON names WHEN NEW.span >= %d BEGIN SELECT RAISE(ABORT, 'broken'); END"
+	execute(t, o, fmt.Sprintf(trigger, 0))
+	n := 0
+	add := func() { n++; mustAppend(t, j, namedRecord(n)) }
+	for n < 5200 {
+		add()
+	}
+	eventually.Holds(t, "the log says so", func() bool { return strings.Contains(log.String(), "broken") })
+	execute(t, o, "DROP TRIGGER fails", fmt.Sprintf(trigger, 4))
+	eventually.Holds(t, "the older ones are made", func() bool { add(); return j.Named(t) == 4 })
+	execute(t, o, "DROP TRIGGER fails")
+	eventually.Holds(t, "the log says that all are made", func() bool { add(); return strings.Contains(log.String(), "kept again") })
+	if n, broken := j.Named(t), strings.Count(log.String(), "broken"); n < 5 || broken != 1 {
+		t.Errorf("%d are made, and the log says %d times that one cannot be", n, broken)
 	}
 }
