@@ -20,6 +20,9 @@ const (
 	// It is doubled up to maxSpans.
 	spansAtOnce = 64
 	maxSpans    = 256
+	// namesAtOnce bounds the names of rows that are looked at together, in bytes. A row may have
+	// more.
+	namesAtOnce = 4 << 20
 	// denseSet is the number of decisions of a span from which on all of its records are read.
 	denseSet = names.Size / 4
 )
@@ -68,10 +71,15 @@ func (f *filter) named(low, high int64, kinds [names.Kinds]bool) (q query) {
 // named, the row has the kinds.
 func (v *view) sections(ctx context.Context, f *filter, b bounds, newest bool, spans, scan int64, kinds [names.Kinds]bool) ([]section, error) {
 	low, high := b.low>>body.SpanBits, b.high>>body.SpanBits
-	if newest {
-		low = max(low, high-spans+1)
-	} else {
-		high = min(high, low+spans-1)
+	for first, last := low, high; ; spans /= 2 {
+		if newest {
+			low = max(first, last-spans+1)
+		} else {
+			high = min(last, first+spans-1)
+		}
+		if spans < 2 || v.sizeOfNames(ctx, low, high, kinds) <= namesAtOnce {
+			break
+		}
 	}
 	b.low, b.high = max(b.low, low<<body.SpanBits), min(b.high, (high+1)<<body.SpanBits-1)
 	named, err := v.namedSections(ctx, f, b, kinds)
@@ -108,6 +116,22 @@ func (v *view) sections(ctx context.Context, f *filter, b bounds, newest bool, s
 	}
 	rest(b)
 	return list, nil
+}
+
+// sizeOfNames returns how many bytes of names of some kinds spans have, 0 if that cannot be read.
+func (v *view) sizeOfNames(ctx context.Context, low, high int64, kinds [names.Kinds]bool) (n int64) {
+	var columns []string
+	for kind, wanted := range kinds {
+		if wanted {
+			columns = append(columns, "length("+nameColumns[kind]+")")
+		}
+	}
+	if len(columns) == 0 {
+		return 0
+	}
+	text := "SELECT coalesce(sum(" + strings.Join(columns, " + ") + "), 0) FROM names WHERE span BETWEEN ? AND ? AND decided IS NOT NULL"
+	_ = v.tx.QueryRowContext(ctx, text, low, high).Scan(&n) // who reads them gets the error
+	return n
 }
 
 // namedSections returns the sections within bounds that have names, in their order. Where names

@@ -21,6 +21,8 @@ const (
 	Size = 1 << body.SpanBits
 	// maxBytes bounds the names of a span. Where there are more, records are read.
 	maxBytes = 1 << 20
+	// maxNames bounds their number: each takes about 160 bytes while a row is made.
+	maxNames = 16 * Size
 )
 
 // Kind is what a name is of.
@@ -117,6 +119,7 @@ type Builder struct {
 	counts  map[tally.Values]int64
 	names   [Kinds]map[string]*Set
 	bytes   int
+	number  int
 	odd     bool
 }
 
@@ -136,7 +139,8 @@ func (b *Builder) Add(i int, verdict decisions.Verdict, list []Name) {
 		}
 		set := of[name.Text]
 		if set == nil {
-			if b.bytes += len(name.Text); b.bytes > maxBytes {
+			b.bytes, b.number = b.bytes+len(name.Text), b.number+1
+			if b.bytes > maxBytes || b.number > maxNames {
 				b.odd = true
 				return
 			}
