@@ -1,5 +1,5 @@
 // Package names tells which decisions of a span have a name: a project, a program, a host or
-// a path. A span are the decisions whose numbers have the same quotient by [Size]. A row of a
+// a path. A span is all decisions whose numbers have the same quotient by [Size]. A row of a
 // span is made of its records once, and then found by instead of them.
 package names
 
@@ -43,27 +43,19 @@ type Name struct {
 	Text string
 }
 
-// Of returns the names of a record, some of them more than once. Each record has a project and a
-// program, if only "" for none.
+// Of returns the names of a record. Each record has a project and a program, if only "" for none.
 func Of(rec *decisions.Record) []Name {
 	list := append(make([]Name, 0, 4), Name{Projects, rec.Project})
-	add := func(kind Kind, text string) {
-		if text != "" {
-			list = append(list, Name{kind, text})
-		}
+	for _, text := range ProgramsOf(rec) {
+		list = append(list, Name{Programs, text})
 	}
-	runs := false
+	for _, text := range HostsOf(rec) {
+		list = append(list, Name{Hosts, text})
+	}
 	for i := range rec.Details {
-		d := &rec.Details[i]
-		if len(d.Words) > 0 {
-			runs = true
-			add(Programs, path.Base(d.Words[0]))
+		if text := rec.Details[i].Path; text != "" {
+			list = append(list, Name{Paths, text})
 		}
-		add(Hosts, d.Host)
-		add(Paths, d.Path)
-	}
-	if !runs {
-		list = append(list, Name{Programs, ""})
 	}
 	return list
 }
