@@ -278,7 +278,7 @@ type Status struct {
 	Failing   string `json:"failing,omitzero"`   // the latest write's error, "" if it succeeded
 	Stalled   string `json:"stalled,omitzero"`   // why records in the spool are not moved to the database, "" if they are
 	Spooled   int64  `json:"spooled"`            // bytes of records not in the database yet
-	Unnamed   int64  `json:"unnamed,omitzero"`   // decisions that the index of names lacks, and must be given
+	Unnamed   int64  `json:"unnamed,omitzero"`   // decisions that the index of names still lacks
 	Damaged   string `json:"setAside,omitzero"`  // where damaged files were set aside at the start
 	LastBatch int    `json:"lastBatch,omitzero"` // records in the latest commit
 

@@ -72,13 +72,6 @@ func (m *mover) moveNow() {
 	signal(m.now)
 }
 
-// closed is a channel that is closed.
-var closed = func() chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}()
-
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -87,6 +80,15 @@ func signal(c chan struct{}) {
 }
 
 func (m *mover) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	m.done.Go(func() { // so that no step delays the end
+		select {
+		case <-m.quit:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	<-pause.C
@@ -97,9 +99,10 @@ func (m *mover) run() {
 		m.upkeep()
 		_ = m.keepRejects() // it is in the log, and tried again
 		m.tellHead(false)
-		select {
-		case <-m.indexNames():
+		if m.indexNames(ctx) {
 			continue
+		}
+		select {
 		case <-m.wake:
 		case <-upkeep.C:
 			continue
@@ -191,25 +194,25 @@ func (m *mover) upkeep() {
 }
 
 // indexNames makes what is missing of the index of names for a short time, while nothing is to
-// be moved. It returns a channel that is closed if more is missing.
-func (m *mover) indexNames() <-chan struct{} {
-	ctx, start := context.Background(), time.Now()
+// be moved and ctx is not done. It reports whether it should be called again at once.
+func (m *mover) indexNames(ctx context.Context) (again bool) {
+	start := time.Now()
 	for m.spool.waiting.Load() < moveAt {
 		more, err := m.names.step(ctx, m.retention.cut)
-		if failing := err != nil; failing != m.names.failing {
-			m.names.failing = failing
-			if log := m.retention.log; failing && log != nil {
-				log.Warn("the journal's index of names cannot be kept, so lists by path, host and project take longer", "error", err)
-			}
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case err != nil:
+			m.names.fail(err)
 		}
 		switch {
-		case err != nil || !more:
-			return nil // an error is tried again
+		case !more:
+			return false // what failed is tried again
 		case time.Since(start) > namesFor:
-			return closed
+			return len(m.wake) == 0
 		}
 	}
-	return nil
+	return false
 }
 
 // keepRejects stores which rejects there are.

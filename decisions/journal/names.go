@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal/body"
@@ -26,24 +27,48 @@ type nameIndex struct {
 	writer *writer
 	log    *slog.Logger
 
-	next    int64        // the first span that was not complete
-	missing []int64      // complete spans without a row, ascending
-	telling bool         // that it is done must be logged
-	failing bool         // the latest step failed
-	waiting atomic.Int64 // the number of missing rows, for others
+	next    int64   // the first span that was not complete
+	missing []int64 // complete spans without a row, ascending
+	telling bool    // that it is done must be logged
+	failing bool    // the log says that it cannot be kept
+	// failed are missing ones that could not be made since failedAt. They are left for a while,
+	// so that others are made.
+	failed   map[int64]bool
+	failedAt time.Time
+	off      bool         // it could not be read or changed: until the next start it stays as it is
+	waiting  atomic.Int64 // the number of missing rows, for others
 }
 
 // tellMissing is how many spans must be missing for the log to say so.
 const tellMissing = 64
 
+// maxFailed is after how many spans that could not be made no others are tried for a while.
+const maxFailed = 16
+
 const (
 	// The complete spans that have no row.
 	selectUnnamed = `SELECT span FROM spans WHERE span < ? AND NOT EXISTS (SELECT 1 FROM names n WHERE n.span = spans.span) ORDER BY span`
 	insertNames   = `INSERT OR REPLACE INTO names (span, decided, counts, projects, programs, hosts, paths) VALUES (?, ?, ?, ?, ?, ?, ?)`
+	selectLost    = `SELECT span FROM spans WHERE span BETWEEN ? AND ? ORDER BY span`
 	// removeNames removes the names of decisions from one span to another.
 	removeNames  = `DELETE FROM names WHERE span BETWEEN ? AND ?`
 	countedNames = `SELECT agent, tool, decided_by, verdict, count(*) FROM decisions WHERE seq BETWEEN ? AND ? GROUP BY 1, 2, 3, 4`
 )
+
+// start loads the index. Decisions must be stored without it too.
+func (x *nameIndex) start(ctx context.Context) {
+	if err := x.load(ctx); err != nil {
+		x.turnOff(err)
+	}
+}
+
+// turnOff leaves the index as it is. Readers notice rows that have names of removed decisions.
+func (x *nameIndex) turnOff(err error) {
+	x.off, x.missing = true, nil
+	if x.log != nil {
+		x.log.Warn("the journal's index of names is not used further until the next start, so lists by path, host and project take longer", "error", err)
+	}
+}
 
 // load finds out which rows are missing.
 func (x *nameIndex) load(ctx context.Context) (err error) {
@@ -63,38 +88,78 @@ func (x *nameIndex) load(ctx context.Context) (err error) {
 }
 
 // removed notes that rows were removed with decisions of these spans.
-func (x *nameIndex) removed(from, to int64) {
-	for span := from; span <= to && span < x.next; span++ {
-		if at, found := slices.BinarySearch(x.missing, span); !found {
-			x.missing = slices.Insert(x.missing, at, span)
-		}
+func (x *nameIndex) removed(ctx context.Context, from, to int64) {
+	if x.off {
+		return
 	}
+	spans, err := numbersOf(x.writer.conn.QueryContext(ctx, selectLost, from, min(to, x.next-1)))
+	if err != nil {
+		x.turnOff(err)
+		return
+	}
+	x.missing = append(x.missing, spans...)
+	slices.Sort(x.missing)
+	x.missing = slices.Compact(x.missing)
 }
 
 // step makes the row of one span, the newest that is missing. More is true if others are. The
 // span that is being removed has none: it would be gone with the next decision.
 func (x *nameIndex) step(ctx context.Context, cut int64) (more bool, err error) {
+	if x.off {
+		return false, nil
+	}
 	for complete := (x.writer.last + 1) >> body.SpanBits; x.next < complete; x.next++ {
 		x.missing = append(x.missing, x.next)
 	}
-	at := len(x.missing) - 1
-	defer func() { x.waiting.Store(int64(at + 1)) }()
-	if at >= 0 && cut > 0 && (cut+1)%names.Size != 0 && x.missing[at] == cut>>body.SpanBits {
-		at--
+	if len(x.failed) > 0 && time.Since(x.failedAt) > retryAfter {
+		clear(x.failed)
 	}
-	if at < 0 {
-		if x.telling {
-			x.telling = false
-			x.log.Info("the journal's index of names is complete")
+	defer func() { x.waiting.Store(int64(len(x.missing))) }()
+	at := len(x.missing) - 1
+	for ; at >= 0; at-- {
+		removing := cut > 0 && (cut+1)%names.Size != 0 && x.missing[at] == cut>>body.SpanBits
+		if !removing && !x.failed[x.missing[at]] {
+			break
 		}
+	}
+	if at < 0 || len(x.failed) >= maxFailed {
+		x.done()
 		return false, nil
 	}
 	if err := x.make(ctx, x.missing[at]); err != nil {
-		return false, fmt.Errorf("making an index of names: %w", err)
+		if len(x.failed) == 0 {
+			x.failed, x.failedAt = map[int64]bool{}, time.Now()
+		}
+		x.failed[x.missing[at]] = true
+		return true, fmt.Errorf("making an index of names: %w", err)
 	}
 	x.missing = slices.Delete(x.missing, at, at+1)
-	at--
 	return true, nil
+}
+
+// done tells that all are made that can be, if the log has told otherwise.
+func (x *nameIndex) done() {
+	if len(x.failed) > 0 {
+		return
+	}
+	if x.telling {
+		x.telling = false
+		x.log.Info("the journal's index of names is complete")
+	}
+	if x.failing {
+		x.failing = false
+		if x.log != nil {
+			x.log.Info("the journal's index of names is kept again")
+		}
+	}
+}
+
+// fail tells that one could not be made.
+func (x *nameIndex) fail(err error) {
+	if !x.failing && x.log != nil {
+		x.log.Warn("the journal's index of names cannot be kept, so lists by path, host and project take longer", "error", err)
+	}
+	x.failing = true
 }
 
 // make stores the row of a span.

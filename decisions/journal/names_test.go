@@ -201,6 +201,42 @@ func TestNamesAreVerified(t *testing.T) {
 	}
 }
 
+// TestNamesOfTooMany: where decisions have more names than a row may have, they have none, and one
+// that was forged hides them.
+func TestNamesOfTooMany(t *testing.T) {
+	t.Parallel()
+	o := journal.Options{Path: path(t)}
+	j := open(t, o)
+	for n := 1; n <= 1100; n++ {
+		rec := namedRecord(n)
+		rec.Details[1].Path += strings.Repeat("x", 1200)
+		mustAppend(t, j, rec)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for do, want := range map[string]int{
+		"INSERT OR REPLACE INTO names (span) VALUES (0)":                                  0,
+		"INSERT OR REPLACE INTO names VALUES (0, zeroblob(256), x'', x'', x'', x'', x'')": 1,
+	} {
+		execute(t, o, do)
+		r, err := journal.OpenReadOnly(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.Verify(t.Context(), verify.Options{})
+		if err != nil || len(got.Faults) != want || want > 0 && got.Faults[0].Kind != verify.Changed {
+			t.Errorf("%s: %+v, %v", do, got, err)
+		}
+		if n := r.Named(t); n != want {
+			t.Errorf("%s: %d spans are in the index", do, n)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestNamesForged: a row for decisions to come is dropped at the start, so that it hides none of
 // them.
 func TestNamesForged(t *testing.T) {

@@ -40,9 +40,7 @@ func (j *Journal) start(o *Options, db *sqlitedb.DB) error {
 	j.mover.retention.configure(o, w, db, s)
 	j.mover.heads.configure(o, &w.chain)
 	j.mover.names.writer, j.mover.names.log = w, o.Log
-	if err := j.mover.names.load(context.Background()); err != nil {
-		return errors.Join(err, w.finish(), s.close())
-	}
+	j.mover.names.start(context.Background())
 	j.mover.retention.names = &j.mover.names
 	j.mover.start()
 	if s.waiting.Load() > 0 {

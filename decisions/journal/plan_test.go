@@ -126,6 +126,7 @@ func TestPlans(t *testing.T) {
 	}
 	check(query{selectCounts, []any{1, 9}})
 	check(query{selectUnnamed, []any{9}})
+	check(query{selectLost, []any{1, 9}})
 	check(query{removeNames, []any{1, 9}})
 	check(query{selectAllNames, []any{1}})
 	check(query{selectIDs, []any{"x", "x", "x", "x", 1}})

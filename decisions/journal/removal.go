@@ -23,6 +23,8 @@ type removal struct {
 	kindsAfter, kindsTo int64
 	bodies              []any // numbers of those that the decisions have used
 	chain               keptChain
+	names               bool // are removed
+	namesErr            error
 	removed, kinds      int64
 	err                 error
 }
@@ -73,7 +75,10 @@ func (t *removal) removeRest() {
 		t.exec(fmt.Sprintf(removeBodies, strings.Repeat(", ?", n-1)), t.bodies...)
 	}
 	t.kinds = t.exec(removeKinds, t.kindsAfter, t.kindsTo)
-	t.exec(removeNames, (t.from+1)>>body.SpanBits, t.to>>body.SpanBits)
+	if t.names && t.err == nil {
+		t.exec(removeNames, (t.from+1)>>body.SpanBits, t.to>>body.SpanBits)
+		t.namesErr = t.err
+	}
 	t.exec(removeSpans, t.from>>body.SpanBits, (t.cut+1)>>body.SpanBits-1)
 }
 

@@ -233,7 +233,7 @@ func (r *retention) remove(ctx context.Context, c *sql.Conn, from, to int64, bef
 	if err := r.writer.inPlace(); err != nil {
 		return false, fmt.Errorf("removing old decisions: %w", err)
 	}
-	t := &removal{ctx: ctx, c: c, from: from, to: old[len(old)-1].seq, cut: r.cut, cutAt: r.cutAt}
+	t := &removal{ctx: ctx, c: c, from: from, to: old[len(old)-1].seq, cut: r.cut, cutAt: r.cutAt, names: !r.names.off}
 	t.kindsAfter, t.kindsTo = from, t.to
 	cut := r.cut
 	if t.to > r.cut {
@@ -276,6 +276,10 @@ func (r *retention) remove(ctx context.Context, c *sql.Conn, from, to int64, bef
 	if t.err != nil {
 		_, _ = c.ExecContext(ctx, "ROLLBACK") // it fails if SQLite has rolled back
 		r.loaded = false
+		if t.namesErr != nil && ctx.Err() == nil && !sqlitedb.IsFull(t.namesErr) {
+			r.names.turnOff(t.namesErr)
+			return true, nil // the next attempt leaves them
+		}
 		return false, fmt.Errorf("removing old decisions: %w", t.err)
 	}
 	if t.to > r.cut {
@@ -284,7 +288,7 @@ func (r *retention) remove(ctx context.Context, c *sql.Conn, from, to int64, bef
 		r.sweep = t.to
 	}
 	r.writer.rows.removed(r.cut, t.kinds > 0)
-	r.names.removed((from+1)>>body.SpanBits, t.to>>body.SpanBits)
+	r.names.removed(ctx, (from+1)>>body.SpanBits, t.to>>body.SpanBits)
 	r.removed += t.removed
 	r.note(t.removed)
 	return true, nil

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 
 	"github.com/permd/permd/decisions/journal/body"
@@ -9,7 +10,7 @@ import (
 	"github.com/permd/permd/decisions/tally"
 )
 
-const selectCounts = `SELECT span, counts FROM names WHERE span BETWEEN ? AND ? AND decided IS NOT NULL ORDER BY span`
+const selectCounts = `SELECT span, decided, counts, ` + leftOfSpan + ` FROM names n WHERE span BETWEEN ? AND ? AND decided IS NOT NULL ORDER BY span`
 
 // counts reports whether decisions with these values are selected.
 func (f *filter) counts(v *tally.Values) bool {
@@ -70,14 +71,23 @@ func (v *view) tallyCounted(ctx context.Context, t *tallies, f *filter, all []st
 }
 
 // rolledUp calls use for the counts of the spans from low to high, and returns those that have
-// some.
-func (v *view) rolledUp(ctx context.Context, low, high int64, use func(*tally.Values, int64)) (spans []int64, err error) {
+// some. Where they cannot be read, there are none.
+func (v *view) rolledUp(ctx context.Context, low, high int64, use func(*tally.Values, int64)) ([]int64, error) {
 	if low > high {
 		return nil, nil
 	}
+	spans, err := v.readCounts(ctx, low, high, use)
+	if err != nil && ctx.Err() == nil {
+		return spans, nil
+	}
+	return spans, err
+}
+
+// readCounts reads them, and returns the spans before an error.
+func (v *view) readCounts(ctx context.Context, low, high int64, use func(*tally.Values, int64)) (spans []int64, err error) {
 	rows, err := v.tx.QueryContext(ctx, selectCounts, low, high)
 	if err != nil {
-		return nil, err
+		return spans, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	type count struct {
@@ -88,11 +98,12 @@ func (v *view) rolledUp(ctx context.Context, low, high int64, use func(*tally.Va
 	for rows.Next() {
 		var span int64
 		var row names.Row
-		if err := rows.Scan(&span, &row.Counts); err != nil {
-			return nil, err
+		var left sql.NullInt64
+		if err := rows.Scan(&span, &row.Decided, &row.Counts, &left); err != nil {
+			return spans, err
 		}
 		list = list[:0]
-		if !row.EachCount(func(of tally.Values, n int64) { list = append(list, count{of, n}) }) {
+		if !row.EachCount(func(of tally.Values, n int64) { list = append(list, count{of, n}) }) || left.Valid && left.Int64 != int64(row.Len()) {
 			continue // it is not as it was written
 		}
 		for i := range list {

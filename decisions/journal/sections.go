@@ -20,6 +20,9 @@ const (
 	// It is doubled up to maxSpans.
 	spansAtOnce = 64
 	maxSpans    = 256
+	// namesAtOnce bounds the names of rows that are looked at together, in bytes. A row may have
+	// more.
+	namesAtOnce = 4 << 20
 	// denseSet is the number of decisions of a span from which on all of its records are read.
 	denseSet = names.Size / 4
 )
@@ -34,6 +37,11 @@ type section struct {
 	// timed is set if all its decisions are of the filter's times.
 	timed bool
 }
+
+// leftOfSpan is how many decisions there are of a span, n.span, that retention may have removed
+// some of. It is NULL where it cannot have.
+const leftOfSpan = `CASE WHEN n.span <= (SELECT cut FROM retained WHERE one = 1) >> 10
+	THEN (SELECT count(*) FROM decisions WHERE seq BETWEEN n.span << 10 AND (n.span << 10) + 1023) END`
 
 // nameColumns are the columns of names, by kind.
 var nameColumns = [names.Kinds]string{"projects", "programs", "hosts", "paths"}
@@ -55,7 +63,7 @@ func (f *filter) named(low, high int64, kinds [names.Kinds]bool) (q query) {
 	if !f.Until.IsZero() {
 		q.add(" AND newest < ?", f.Until.UnixNano())
 	}
-	q.add(" FROM names n JOIN spans s ON s.span = n.span WHERE n.span BETWEEN ? AND ? AND decided IS NOT NULL", low, high)
+	q.add(", "+leftOfSpan+" FROM names n JOIN spans s ON s.span = n.span WHERE n.span BETWEEN ? AND ? AND decided IS NOT NULL", low, high)
 	return q
 }
 
@@ -63,10 +71,15 @@ func (f *filter) named(low, high int64, kinds [names.Kinds]bool) (q query) {
 // named, the row has the kinds.
 func (v *view) sections(ctx context.Context, f *filter, b bounds, newest bool, spans, scan int64, kinds [names.Kinds]bool) ([]section, error) {
 	low, high := b.low>>body.SpanBits, b.high>>body.SpanBits
-	if newest {
-		low = max(low, high-spans+1)
-	} else {
-		high = min(high, low+spans-1)
+	for first, last := low, high; ; spans /= 2 {
+		if newest {
+			low = max(first, last-spans+1)
+		} else {
+			high = min(last, first+spans-1)
+		}
+		if spans < 2 || v.sizeOfNames(ctx, low, high, kinds) <= namesAtOnce {
+			break
+		}
 	}
 	b.low, b.high = max(b.low, low<<body.SpanBits), min(b.high, (high+1)<<body.SpanBits-1)
 	named, err := v.namedSections(ctx, f, b, kinds)
@@ -105,36 +118,64 @@ func (v *view) sections(ctx context.Context, f *filter, b bounds, newest bool, s
 	return list, nil
 }
 
-// namedSections returns the sections within bounds that have names, in their order.
-func (v *view) namedSections(ctx context.Context, f *filter, b bounds, kinds [names.Kinds]bool) (list []section, err error) {
+// sizeOfNames returns how many bytes of names of some kinds spans have, 0 if that cannot be read.
+func (v *view) sizeOfNames(ctx context.Context, low, high int64, kinds [names.Kinds]bool) (n int64) {
+	var columns []string
+	for kind, wanted := range kinds {
+		if wanted {
+			columns = append(columns, "length("+nameColumns[kind]+")")
+		}
+	}
+	if len(columns) == 0 {
+		return 0
+	}
+	text := "SELECT coalesce(sum(" + strings.Join(columns, " + ") + "), 0) FROM names WHERE span BETWEEN ? AND ? AND decided IS NOT NULL"
+	_ = v.tx.QueryRowContext(ctx, text, low, high).Scan(&n) // who reads them gets the error
+	return n
+}
+
+// namedSections returns the sections within bounds that have names, in their order. Where names
+// cannot be read, there are none, and the records are.
+func (v *view) namedSections(ctx context.Context, f *filter, b bounds, kinds [names.Kinds]bool) ([]section, error) {
 	if b.low > b.high {
 		return nil, nil
 	}
-	needed := kinds
+	list, err := v.readSections(ctx, f, b, kinds)
+	if err != nil && ctx.Err() == nil {
+		return list, nil
+	}
+	return list, err
+}
+
+// readSections returns them, and those before an error.
+func (v *view) readSections(ctx context.Context, f *filter, b bounds, kinds [names.Kinds]bool) (list []section, err error) {
+	needed, valid := kinds, kinds
 	needed[names.Projects] = kinds[names.Projects] || f.Project != ""
+	valid[names.Projects] = needed[names.Projects] // without a project, decisions would be hidden
 	needed[names.Hosts] = kinds[names.Hosts] || f.Host != ""
 	needed[names.Paths] = kinds[names.Paths] || f.Path != ""
 	q := f.named(b.low>>body.SpanBits, b.high>>body.SpanBits, needed)
 	q.add(" ORDER BY n.span")
 	rows, err := v.tx.QueryContext(ctx, q.text, q.args...)
 	if err != nil {
-		return nil, err
+		return list, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var span int64
 		var decided sql.RawBytes
 		var columns [names.Kinds]sql.RawBytes
+		var left sql.NullInt64
 		s := section{named: true}
-		if err := rows.Scan(&span, &decided, &columns[0], &columns[1], &columns[2], &columns[3], &s.timed); err != nil {
-			return nil, err
+		if err := rows.Scan(&span, &decided, &columns[0], &columns[1], &columns[2], &columns[3], &s.timed, &left); err != nil {
+			return list, err
 		}
 		s.row.Decided = decided
 		for kind := range columns {
 			s.row.Names[kind] = columns[kind]
 		}
 		var ok bool
-		if s.set, ok = f.among(&s.row); !ok || !s.row.Valid(kinds) {
+		if s.set, ok = f.among(&s.row); !ok || !s.row.Valid(valid) || left.Valid && left.Int64 != int64(s.row.Len()) {
 			continue // it is not as it was written: the records are read
 		}
 		whole := spanBounds(span)

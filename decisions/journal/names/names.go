@@ -1,5 +1,5 @@
 // Package names tells which decisions of a span have a name: a project, a program, a host or
-// a path. A span are the decisions whose numbers have the same quotient by [Size]. A row of a
+// a path. A span is all decisions whose numbers have the same quotient by [Size]. A row of a
 // span is made of its records once, and then found by instead of them.
 package names
 
@@ -21,6 +21,8 @@ const (
 	Size = 1 << body.SpanBits
 	// maxBytes bounds the names of a span. Where there are more, records are read.
 	maxBytes = 1 << 20
+	// maxNames bounds their number: each takes about 160 bytes while a row is made.
+	maxNames = 16 * Size
 )
 
 // Kind is what a name is of.
@@ -41,27 +43,19 @@ type Name struct {
 	Text string
 }
 
-// Of returns the names of a record, some of them more than once. Each record has a project and a
-// program, if only "" for none.
+// Of returns the names of a record. Each record has a project and a program, if only "" for none.
 func Of(rec *decisions.Record) []Name {
 	list := append(make([]Name, 0, 4), Name{Projects, rec.Project})
-	add := func(kind Kind, text string) {
-		if text != "" {
-			list = append(list, Name{kind, text})
-		}
+	for _, text := range ProgramsOf(rec) {
+		list = append(list, Name{Programs, text})
 	}
-	runs := false
+	for _, text := range HostsOf(rec) {
+		list = append(list, Name{Hosts, text})
+	}
 	for i := range rec.Details {
-		d := &rec.Details[i]
-		if len(d.Words) > 0 {
-			runs = true
-			add(Programs, path.Base(d.Words[0]))
+		if text := rec.Details[i].Path; text != "" {
+			list = append(list, Name{Paths, text})
 		}
-		add(Hosts, d.Host)
-		add(Paths, d.Path)
-	}
-	if !runs {
-		list = append(list, Name{Programs, ""})
 	}
 	return list
 }
@@ -117,6 +111,7 @@ type Builder struct {
 	counts  map[tally.Values]int64
 	names   [Kinds]map[string]*Set
 	bytes   int
+	number  int
 	odd     bool
 }
 
@@ -136,7 +131,8 @@ func (b *Builder) Add(i int, verdict decisions.Verdict, list []Name) {
 		}
 		set := of[name.Text]
 		if set == nil {
-			if b.bytes += len(name.Text); b.bytes > maxBytes {
+			b.bytes, b.number = b.bytes+len(name.Text), b.number+1
+			if b.bytes > maxBytes || b.number > maxNames {
 				b.odd = true
 				return
 			}
@@ -219,10 +215,21 @@ func (r *Row) Each(kind Kind, use func(text []byte, of *Set)) bool {
 	return true
 }
 
-// Valid reports whether the names of some kinds are as a Builder makes them.
+// Valid reports whether the names of some kinds are as a Builder makes them. Each decision has a
+// project and a program.
 func (r *Row) Valid(kinds [Kinds]bool) bool {
+	all, _ := r.Verdict("")
 	for kind, wanted := range kinds {
-		if wanted && !r.Each(Kind(kind), func([]byte, *Set) {}) {
+		if !wanted {
+			continue
+		}
+		var having Set
+		ok := r.Each(Kind(kind), func(_ []byte, of *Set) { having.Or(of) })
+		switch Kind(kind) {
+		case Projects, Programs:
+			ok = ok && having == all
+		}
+		if !ok {
 			return false
 		}
 	}
@@ -264,8 +271,16 @@ func (r *Row) Verdict(verdict decisions.Verdict) (set Set, ok bool) {
 	return set, true
 }
 
-// EachCount calls use for each of the counts. It is false if the row is not as a Builder makes it.
+// Len returns the number of decisions of the span, 0 if the row is not as a Builder makes it.
+func (r *Row) Len() int {
+	all, _ := r.Verdict("")
+	return all.Len()
+}
+
+// EachCount calls use for each of the counts. It is false if the row is not as a Builder makes it,
+// or counts another number of decisions than it has.
 func (r *Row) EachCount(use func(v tally.Values, n int64)) bool {
+	sum := uint64(0)
 	for data := r.Counts; len(data) > 0; {
 		var v tally.Values
 		for _, to := range []*string{&v.Agent, &v.Tool, &v.DecidedBy, &v.Verdict} {
@@ -280,7 +295,8 @@ func (r *Row) EachCount(use func(v tally.Values, n int64)) bool {
 			return false
 		}
 		use(v, int64(n))
+		sum += n
 		data = rest
 	}
-	return true
+	return sum == uint64(r.Len())
 }

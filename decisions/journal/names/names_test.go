@@ -83,6 +83,11 @@ func TestRowOfOdd(t *testing.T) {
 				b.Add(i, decisions.Allow, []Name{{Paths, fmt.Sprintf("%2000d", i)}})
 			}
 		},
+		"too many short names": func(b *Builder) {
+			for i := range maxNames {
+				b.Add(i%Size, decisions.Allow, []Name{{Paths, fmt.Sprint(i)}})
+			}
+		},
 	} {
 		var b Builder
 		b.Add(0, decisions.Allow, []Name{{Projects, ""}})
