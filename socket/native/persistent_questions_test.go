@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
 )
 
 // TestQuestionsOfFiles: an approval is bound to the contents of the files that the
@@ -53,6 +54,39 @@ func TestQuestionsOfFiles(t *testing.T) {
 		}
 		files = change
 		if got, want := d.lasting.TakeGrant(req, dec), name == "unchanged"; got != want {
+			t.Errorf("%s: allowed %v, want %v", name, got, want)
+		}
+		d.lasting.grants = nil
+	}
+}
+
+// TestMaskedQuestions: an approval is bound to what the effects are, also where their texts do
+// not tell.
+func TestMaskedQuestions(t *testing.T) {
+	d := newPersistentDaemon()
+	f := d.lasting.treeOf(1000, "claude", "s")
+	req := &decisions.Request{Session: decisions.SessionRef{Conn: f.owner.Conn, ID: "s"}}
+	of := func(change func(*decisions.Decision)) *decisions.Decision {
+		q := &decisions.Decision{
+			ID: "1", Verdict: decisions.Ask, Fingerprints: []decisions.Fingerprint{{1}, {2}},
+			Effects: []decisions.EffectDecision{{Kind: effects.KindRun, Text: "run tee --password ***"}, {Kind: effects.KindWrite, Text: "write ***"}},
+		}
+		change(q)
+		return q
+	}
+	for name, change := range map[string]func(*decisions.Decision){
+		"unchanged":         func(*decisions.Decision) {},
+		"another file":      func(q *decisions.Decision) { q.Fingerprints[1] = decisions.Fingerprint{3} },
+		"only claimed":      func(q *decisions.Decision) { q.Effects[1].Claimed = true },
+		"only declared":     func(q *decisions.Decision) { q.Effects[1].Declared = true },
+		"nothing is known":  func(q *decisions.Decision) { q.Fingerprints = nil },
+		"a hint counts now": func(q *decisions.Decision) { q.Fingerprints = append(q.Fingerprints, decisions.Fingerprint{4}) },
+	} {
+		d.lasting.addQuestion(f, req, of(func(*decisions.Decision) {}))
+		if _, err := d.lasting.AllowOnce(nil, "1", logged); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := d.lasting.TakeGrant(req, of(change)), name == "unchanged"; got != want {
 			t.Errorf("%s: allowed %v, want %v", name, got, want)
 		}
 		d.lasting.grants = nil
