@@ -7,6 +7,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/languages"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/settings"
 )
@@ -253,17 +254,14 @@ func (v *invocation) host(i int, w effects.Word) {
 // form handles a part of a form that is sent (curl -F).
 func (v *invocation) form(i int, w effects.Word) {
 	v.send = true
-	_, value, _ := strings.Cut(w.Text, "=")
-	if value == "" || value[0] != '@' && value[0] != '<' {
-		return
-	}
-	file, _, _ := strings.Cut(value[1:], ";")
-	switch {
-	case file == "-":
-	case strings.ContainsAny(file, `",\`):
+	files, ok := languages.FormFiles(w.Text)
+	if !ok {
 		v.unknown(i, "files that are sent: "+display.Display(display.ShowWord(&w)))
-	default:
-		v.b.Add(v.via(i, v.b.Operand(effects.KindRead, file, v.run.Cwd, v.at.From)))
+	}
+	for _, file := range files {
+		if file != "-" {
+			v.b.Add(v.via(i, v.b.Operand(effects.KindRead, file, v.run.Cwd, v.at.From)))
+		}
 	}
 }
 
