@@ -43,10 +43,11 @@ func TestRememberCommand(t *testing.T) {
 			t.Errorf("permd remember %v: %v, want %q\n%s", tt.args, err, tt.says, out)
 		}
 	}
-	d.permd(t, "remember", "add", "run", "go vet *", "--dir", project, "--for", "8h")
+	d.permd(t, "remember", "add", "run", "go vet *", "--dir", project)
+	d.permd(t, "remember", "add", "run", "go version", "--scope", "user", "--for", "8h")
 	d.permd(t, "remember", "add", "--reject", "connect", "*.example.com", "--scope", "user")
 	export := d.permd(t, "remember", "export")
-	for _, want := range []string{"allow:\n  run:\n    - 'go vet *'  # project " + project, "deny:\n  connect:\n    - '*.example.com'  # user"} {
+	for _, want := range []string{"allow:\n  run:\n    - 'go vet *'  # project " + project, "deny:\n  connect:\n    - '*.example.com'  # user", "# Left out: 1 choice with a time limit"} {
 		if !strings.Contains(export, want) {
 			t.Errorf("export lacks %q:\n%s", want, export)
 		}
@@ -54,7 +55,7 @@ func TestRememberCommand(t *testing.T) {
 	p := d.asks(t, project)
 	p.is(p.bash("go vet ./a"), decisions.Allow, decisions.ByMemory)
 	p.is(p.bash("curl https://api.example.com/x"), decisions.Deny, decisions.ByMemory)
-	if out := d.permd(t, "remember", "forget", "--all"); strings.Count(out, "forgotten: ") != 2 {
+	if out := d.permd(t, "remember", "forget", "--all"); strings.Count(out, "forgotten: ") != 3 {
 		t.Errorf("forgotten:\n%s", out)
 	}
 	var got admin.Choices
