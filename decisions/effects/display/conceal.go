@@ -7,11 +7,12 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// ConcealWords masks the secrets in the words of effs[index], a run, in what is said about it:
-// that a word is not understood, or may be an address. A word that is the value of an option by
-// the option's name is masked in all that is made of it, also if the program may take it for a path
-// or a command. The effects after that run are its own, and those of the runs in its words; more
-// has others, which are kept aside.
+// ConcealWords masks the secrets in the words of effs[index], a run, in what is said about each of
+// these words: that it is not understood, or may be an address. A word that is the value of an
+// option by the option's name is masked in all that is made of it, also if the program may take it
+// for a path or a command; what is made of other words is shown, whatever they are, as an agent
+// chooses such values. The effects after that run are its own, and those of the runs in its words;
+// more has others, which are kept aside.
 func ConcealWords(effs []effects.Effect, index int, words []effects.Word, more ...[]effects.Effect) {
 	if effs[index].Run.Shown != nil {
 		return // it has none
@@ -20,7 +21,7 @@ func ConcealWords(effs []effects.Effect, index int, words []effects.Word, more .
 	for _, list := range append(more, effs[index+1:]) {
 		for i := range list {
 			e := &list[i]
-			if e.Use != nil {
+			if e.Use != nil || e.Via == nil || e.Via.Effect != index {
 				continue
 			}
 			if s == nil {
@@ -28,38 +29,37 @@ func ConcealWords(effs []effects.Effect, index int, words []effects.Word, more .
 					return
 				}
 			}
-			if e.Via != nil && e.Via.Effect == index {
-				s.conceal(e, append(slices.Clone(s.all), s.byWord[e.Via.Arg+1]...), s.told[e.Via.Arg+1])
-			} else {
-				s.conceal(e, s.all, false)
+			switch from := e.Via.Arg + 1; {
+			case e.Run != nil:
+				s.concealProgram(e, words, effs[index].Run.Args)
+			case from == 0:
+				s.concealRemote(e, words)
+			case len(s.byWord[from]) > 0:
+				conceal(e, s.byWord[from], s.told[from])
 			}
 		}
 	}
 }
 
-// conceal masks secrets in an effect; whole is set if it is one of a word that is a secret.
-func (s *runSecrets) conceal(e *effects.Effect, secrets []string, whole bool) {
-	if len(secrets) == 0 {
-		return
-	}
-	text := Conceal(e.Text, secrets)
+// conceal masks secrets in an effect of the word that has them; whole is set if the words around
+// it tell so.
+func conceal(e *effects.Effect, secrets []string, whole bool) {
 	switch {
 	case e.File != nil:
 		// The path of a word without a name is masked by its own form.
-		if whole && text == e.Text {
-			text = string(e.Kind) + " " + Masked // it is shown as it was resolved
-		}
-	case e.Run != nil:
-		if text != e.Text {
-			e.Run.Shown = nil
+		if whole {
+			e.Text = string(e.Kind) + " " + Masked // it is shown as it was resolved
 		}
 	case e.Connect != nil:
 		for _, s := range secrets {
 			if strings.EqualFold(s, e.Connect.Host) { // hosts are shown in lower case
-				text = Conceal(text, []string{e.Connect.Host})
+				e.Text = Conceal(e.Text, []string{e.Connect.Host})
+			} else if whole {
+				e.Text = Conceal(e.Text, []string{s})
 			}
 		}
 	default:
+		text := Conceal(e.Text, secrets)
 		e.Why = Conceal(e.Why, secrets)
 		if whole && text == e.Text {
 			for _, s := range secrets { // of the word without its first letters
@@ -68,8 +68,51 @@ func (s *runSecrets) conceal(e *effects.Effect, secrets []string, whole bool) {
 				}
 			}
 		}
+		e.Text = text
 	}
-	e.Text = text
+}
+
+// concealProgram masks the name of the program of a run that is made of the last of the words,
+// which have args after the first one, if a secret is taken for it. The names of programs that the
+// table has are no secrets.
+func (s *runSecrets) concealProgram(e *effects.Effect, words []effects.Word, args []string) {
+	first := len(args) - len(e.Run.Args)
+	if e.Run.Known || first < 1 || !s.told[first] || e.Via.Arg+1 < first || !slices.Equal(args[first:], e.Run.Args) {
+		return
+	}
+	name := "run " + escape(ShowWord(&words[first]))
+	if rest, ok := strings.CutPrefix(e.Text, name); ok {
+		e.Text, e.Run.Shown = "run "+Masked+rest, nil
+	} else if text := Conceal(e.Text, s.byWord[first]); text != e.Text {
+		e.Text, e.Run.Shown = text, nil
+	}
+}
+
+// concealRemote masks the name at the end of the text of a host that is not known by it, such as
+// that of a remote of git, if it is that of a secret and of no other word.
+func (s *runSecrets) concealRemote(e *effects.Effect, words []effects.Word) {
+	if e.Connect == nil || e.Connect.Host != "" {
+		return
+	}
+	for i := range s.told {
+		for _, secret := range s.byWord[i] {
+			name, ok := strings.CutSuffix(e.Text, Display(secret))
+			if ok && strings.HasSuffix(name, " ") && !s.said(words, i, secret) {
+				e.Text = name + Masked
+				return
+			}
+		}
+	}
+}
+
+// said reports whether a word other than words[but] is a text.
+func (s *runSecrets) said(words []effects.Word, but int, text string) bool {
+	for i := range words {
+		if i != but && words[i].Text == text && !s.told[i] {
+			return true
+		}
+	}
+	return false
 }
 
 // shortestTail is the least length of the end of a secret that is masked by itself, in bytes.
@@ -79,7 +122,6 @@ const shortestTail = 4
 type runSecrets struct {
 	byWord map[int][]string // by the index of the word
 	told   map[int]bool     // those that the words around them tell
-	all    []string         // of these words
 }
 
 // secretsOf returns the secrets in the words of a command. A text that is made of one word alone,
@@ -102,7 +144,6 @@ func secretsOf(words []effects.Word) *runSecrets {
 	secretParts(texts, func(i, keep int) {
 		if i > 0 && keep < len(texts[i]) && put(i, texts[i][keep:]) {
 			found.told[i] = true
-			found.all = append(found.all, texts[i][keep:])
 		}
 	})
 	for i, text := range texts {
