@@ -9,6 +9,7 @@ import (
 	"github.com/permd/permd/decisions/journal/body"
 	"github.com/permd/permd/decisions/journal/names"
 	"github.com/permd/permd/decisions/journal/verify"
+	"github.com/permd/permd/decisions/journal/windows"
 )
 
 // Verify compares the journal with its chain of hashes, and what lists find decisions by with the
@@ -32,11 +33,19 @@ func (r *Reader) Verify(ctx context.Context, o verify.Options) (result *verify.R
 			return err
 		}
 		c.after(last)
+		spans, err := windows.Numbers(conn.QueryContext(ctx, selectNamed))
+		if err != nil {
+			return err
+		}
+		o.Names = map[int64]*names.Sum{}
+		for _, span := range spans {
+			o.Names[span] = nil
+		}
 		if result, err = verify.Database(ctx, conn, o); err != nil {
 			return err
 		}
 		result.Waiting = len(c.records)
-		return verifyNames(ctx, conn, last, result)
+		return verifyNames(ctx, conn, spans, o.Names, last, result)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("verifying the journal: %w", err)
@@ -49,13 +58,9 @@ const (
 	selectAllNames = `SELECT decided, counts, projects, programs, hosts, paths FROM names WHERE span = ?`
 )
 
-// verifyNames compares the index of names with the decisions up to the last one. Where one of these
-// has a fault, their names are not compared.
-func verifyNames(ctx context.Context, conn *sql.Conn, last int64, result *verify.Result) error {
-	spans, err := numbersOf(conn.QueryContext(ctx, selectNamed))
-	if err != nil {
-		return err
-	}
+// verifyNames compares the index of names with what was made of the decisions up to the last one.
+// Where one of these has a fault, their names are not compared.
+func verifyNames(ctx context.Context, conn *sql.Conn, spans []int64, made map[int64]*names.Sum, last int64, result *verify.Result) error {
 	faulty := map[int64]bool{}
 	for i := range result.Faults {
 		faulty[result.Faults[i].Seq>>body.SpanBits] = true
@@ -68,15 +73,13 @@ func verifyNames(ctx context.Context, conn *sql.Conn, last int64, result *verify
 		if err != nil {
 			return err
 		}
-		want, n, err := namesOf(ctx, conn, span)
-		if err != nil {
-			return err
-		}
+		want, read := made[span]
 		switch {
-		case n == 0 || of.high > last:
+		case !read: // there is no chain
+		case want == nil || of.high > last:
 			result.Add(verify.Fault{Seq: of.low, Kind: verify.Forged, Text: fmt.Sprintf("lists have names of decisions %d to %d, which are not there", of.low, of.high)})
 		case have.Decided == nil || faulty[span]: // records are read, or one cannot be
-		case !have.Equal(&want):
+		case have.Sum() != *want:
 			result.Add(verify.Fault{Seq: of.low, Kind: verify.Changed, Text: fmt.Sprintf("lists have decisions %d to %d below other names, or count them as others", of.low, of.high)})
 		}
 		if err := ctx.Err(); err != nil {
@@ -84,20 +87,4 @@ func verifyNames(ctx context.Context, conn *sql.Conn, last int64, result *verify
 		}
 	}
 	return nil
-}
-
-// numbersOf reads rows of one number.
-func numbersOf(rows *sql.Rows, err error) (list []int64, _ error) {
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var n int64
-		if err := rows.Scan(&n); err != nil {
-			return nil, err
-		}
-		list = append(list, n)
-	}
-	return list, rows.Err()
 }

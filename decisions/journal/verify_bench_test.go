@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/decisions/journal/verify"
+	"github.com/permd/permd/internal/eventually"
 )
 
 // BenchmarkVerify verifies a journal of PERMD_BENCH_JOURNAL_ROWS decisions. With 1000000,
@@ -47,9 +48,7 @@ func BenchmarkVerify(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			for j.Named(b) < (n+1)/1024 { // or there is less to compare
-				time.Sleep(time.Millisecond)
-			}
+			eventually.Holds(b, "the index of names is complete", func() bool { return j.Named(b) == (n+1)/1024 })
 			if err := j.Close(); err != nil {
 				b.Fatal(err)
 			}

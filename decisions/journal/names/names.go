@@ -4,8 +4,8 @@
 package names
 
 import (
-	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
 	"maps"
 	"path"
@@ -93,13 +93,23 @@ type Row struct {
 	Names   [Kinds][]byte
 }
 
-// Equal reports whether two rows are the same.
-func (r *Row) Equal(other *Row) bool {
-	same := bytes.Equal(r.Decided, other.Decided) && bytes.Equal(r.Counts, other.Counts)
-	for kind := range r.Names {
-		same = same && bytes.Equal(r.Names[kind], other.Names[kind])
+// Sum is a hash of a row.
+type Sum [sha256.Size]byte
+
+// Sum returns the hash of the row, zero if its records must be read.
+func (r *Row) Sum() (s Sum) {
+	if r.Decided == nil {
+		return s
 	}
-	return same
+	h := sha256.New()
+	for _, column := range append([][]byte{r.Decided, r.Counts}, r.Names[:]...) {
+		var size [8]byte
+		binary.LittleEndian.PutUint64(size[:], uint64(len(column)))
+		h.Write(size[:])
+		h.Write(column)
+	}
+	h.Sum(s[:0])
+	return s
 }
 
 // verdicts are the verdicts by their numbers in Decided: 0 if there is no such decision.

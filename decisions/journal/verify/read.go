@@ -6,7 +6,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"io"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -14,6 +14,8 @@ import (
 
 	"github.com/permd/permd/decisions/journal/body"
 	"github.com/permd/permd/decisions/journal/chain"
+	"github.com/permd/permd/decisions/journal/names"
+	"github.com/permd/permd/decisions/tally"
 )
 
 // entry is an entry of the chain as it is stored.
@@ -35,6 +37,10 @@ type entry struct {
 	contentAt func(seq int64) chain.Hash
 
 	row rawRow
+
+	// Of a record of a span whose names are wanted.
+	names  []names.Name
+	values tally.Values
 }
 
 // at is an entry that is not there.
@@ -138,13 +144,18 @@ func (v *verifier) readEntries(ctx context.Context, conn *sql.Conn) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	spans := maps.Clone(v.o.Names) // v.o.Names is changed while it is read
 	ordered, work := make(chan *entryBatch, 16), make(chan *entryBatch, 16)
 	var workers sync.WaitGroup
 	for range max(1, runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
 			var b buffers
+			var n namer
 			for batch := range work {
 				for i := range batch.entries {
+					if batch.entries[i].kind == chain.Record {
+						n.fill(&batch.entries[i], spans)
+					}
 					b.fill(&batch.entries[i], &v.id, v.start, v.lists, v.o.Outcome)
 				}
 				batch.done <- struct{}{}
@@ -172,7 +183,11 @@ func (v *verifier) readEntries(ctx context.Context, conn *sql.Conn) error {
 	for batch := range ordered {
 		<-batch.done
 		for i := range batch.entries {
-			v.next(&batch.entries[i])
+			e := &batch.entries[i]
+			if e.kind == chain.Record {
+				v.rows.add(e, v.o.Names)
+			}
+			v.next(e)
 		}
 		if n := len(batch.entries); v.o.Progress != nil && n > 0 {
 			v.o.Progress(batch.entries[n-1].place-low+1, high-low+1)
@@ -180,42 +195,10 @@ func (v *verifier) readEntries(ctx context.Context, conn *sql.Conn) error {
 		batch.entries = batch.entries[:0]
 		free.Put(batch)
 	}
+	v.rows.finish()
 	workers.Wait()
 	return read
 }
-
-// cursor is a query that is read row by row.
-type cursor struct {
-	stmt driver.Stmt
-	rows driver.Rows
-	row  []driver.Value
-	more bool
-}
-
-func query(conn driver.Conn, text string, args ...driver.NamedValue) (c *cursor, err error) {
-	c = &cursor{}
-	if c.stmt, err = conn.Prepare(text); err != nil {
-		return nil, err
-	}
-	c.rows, err = c.stmt.(driver.StmtQueryContext).QueryContext(context.Background(), args)
-	if err != nil {
-		return nil, errors.Join(err, c.stmt.Close())
-	}
-	c.row = make([]driver.Value, len(c.rows.Columns()))
-	return c, nil
-}
-
-// next reads the next row.
-func (c *cursor) next() error {
-	err := c.rows.Next(c.row)
-	c.more = err == nil
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
-}
-
-func (c *cursor) close() error { return errors.Join(c.rows.Close(), c.stmt.Close()) }
 
 // readRaw reads rows and notes in the order of the chain.
 func (l *lists) readRaw(ctx context.Context, conn driver.Conn, free *sync.Pool, send func(*entryBatch) error) (err error) {

@@ -24,6 +24,7 @@ type addedKey struct {
 type verifier struct {
 	o      Options
 	result Result
+	rows   spanNames
 
 	id            chain.ID
 	start, newest int64
@@ -72,6 +73,7 @@ const selectChainState = `SELECT id, start, newest, chain.entries, head, kept, k
 func (v *verifier) verify(ctx context.Context, conn *sql.Conn) error {
 	v.result.Faults = []Fault{}
 	if err := v.begin(ctx, conn); errors.Is(err, errNoChain) {
+		clear(v.o.Names)
 		return nil
 	} else if err != nil {
 		return err

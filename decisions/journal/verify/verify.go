@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions/journal/chain"
+	"github.com/permd/permd/decisions/journal/names"
 )
 
 // FaultKind is what is wrong with an entry of the chain.
@@ -79,6 +80,9 @@ type Heads struct {
 type Options struct {
 	// Outcome returns what became of the call of a record, as lists have it.
 	Outcome func(record []byte) string
+	// Names has the spans whose rows of names are to be made of their records. Database sets the sums
+	// of those that have some, and removes all if there is no chain.
+	Names map[int64]*names.Sum
 	// Known are heads that the chain is known to have had.
 	Known []chain.Head
 	// Hash is the hash of such a head, after its number and a colon if that is known; "" for

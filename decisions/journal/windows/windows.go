@@ -267,3 +267,19 @@ func eachText(data []byte, use func(n int64, text []byte)) error {
 	}
 	return nil
 }
+
+// Numbers reads rows of one number.
+func Numbers(rows *sql.Rows, err error) (list []int64, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var n int64
+		if err := rows.Scan(&n); err != nil {
+			return nil, err
+		}
+		list = append(list, n)
+	}
+	return list, rows.Err()
+}
