@@ -2,10 +2,12 @@ package runs
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/git"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
 )
@@ -89,18 +91,26 @@ func (v *invocation) remote(i int, w effects.Word) {
 	if len(v.subs) > 0 && v.subs[0] == "push" {
 		method = effects.MethodSend
 	}
+	// git remote add and its like only note an address, which may be one of this machine.
+	noted := slices.Contains(v.subs, "remote") && !slices.ContainsFunc(v.subs, func(s string) bool { return s == "show" || s == "prune" || s == "update" })
+	add := func(address string) {
+		if !noted {
+			v.b.Add(v.via(i, v.b.Paths.Connect(address, method, v.at.From)))
+		}
+	}
 	head, rest, colon := strings.Cut(w.Text, ":")
 	switch {
 	case strings.Contains(w.Text, "::"):
 		v.unknown(i, "a remote helper, which may run any command")
 	case strings.HasPrefix(rest, "//") && colon && !strings.EqualFold(head, "file"):
-		v.b.Add(v.via(i, v.b.Paths.Connect(w.Text, method, v.at.From)))
+		add(w.Text)
 	case colon && !strings.Contains(head, "/") && head != "" && !strings.HasPrefix(rest, "//"):
 		// user@host:path is an ssh address.
-		v.b.Add(v.via(i, v.b.Paths.Connect("ssh://"+head+"/"+strings.TrimLeft(rest, "/"), method, v.at.From)))
-	case colon, strings.ContainsAny(w.Text, "/\\") || w.Text == "." || w.Text == "..":
+		add("ssh://" + head + "/" + strings.TrimLeft(rest, "/"))
+	case colon, strings.ContainsAny(w.Text, "/\\") || w.Text == "." || w.Text == "..",
+		git.MayBeFolder(&v.b.Collector, v.index, v.run.Cwd, w.Text, noted || slices.Contains(v.subs, "clone")):
 		v.unknown(i, "another repository, whose configuration may run commands: "+display.Display(display.ShowWord(&w)))
-	default:
+	case !noted:
 		v.namedRemote(w.Text, method)
 	}
 }

@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/permd/permd/internal/testload"
@@ -22,6 +24,30 @@ func TestFormOracle(t *testing.T) {
 	}
 	for _, part := range []string{"x=@a.txt;headers=@sub/.env", "x=y;headers=@sub/.env", "x=<a.txt;headers=<sub/.env", "x=@a.txt;type=a/b;headers=@sub/.env", "x=@a.txt,sub/.env", "=(;headers=@sub/.env"} {
 		opened += o.check(t, "curl -s -m 1 -F '"+part+"' http://127.0.0.1:1/", o.project)
+	}
+	if opened == 0 {
+		t.Errorf("seed %d: nothing was opened", o.seed)
+	}
+}
+
+// TestBareRepositoryOracle: git takes a bare name for a folder, and runs what is there.
+func TestBareRepositoryOracle(t *testing.T) {
+	o := newTracedOracle(t, "git")
+	setup := "rm -rf .git; git init -q -b main . && git -c user.name=a -c user.email=a@x commit -q --allow-empty -m x; for d in evil sub/inner shown.git; do git init -q --bare $d; done; git bundle create -q packed.bundle HEAD; " +
+		"git remote add origin http://127.0.0.1:1/x; git remote add evil2 http://127.0.0.1:1/x; mkdir origin"
+	o.trace(t, setup, o.project)
+	opened := 0
+	for range testload.Rounds(t, "PERMD_TEST_OPENED", 25, 400) {
+		text := "git " + o.pick("push", "push -q", "fetch", "pull", "ls-remote", "remote show", "remote update", "fetch --multiple origin", "push --repo=", "clone --bare", "remote prune")
+		if !strings.HasSuffix(text, "=") {
+			text += " "
+		}
+		text += o.pick("evil", "evil2", "inner", "shown", "shown.git", "packed", "packed.bundle", "origin", "none", "./evil") + o.pick("", " main", " out")
+		if o.rnd.IntN(4) == 0 {
+			text = o.pick("cp -r evil new", "mv evil new", "ln -s evil new", "git init --bare new") + "; git fetch new; rm -rf new"
+		}
+		opened += o.check(t, text, filepath.Join(o.project, o.pick("", "", "sub")), ".git", ".git/")
+		o.trace(t, "git rev-parse --git-dir && ls evil || git init -q --bare evil; rm -rf out new sub/out", o.project)
 	}
 	if opened == 0 {
 		t.Errorf("seed %d: nothing was opened", o.seed)
