@@ -1,5 +1,7 @@
 package effects
 
+import "strings"
+
 // Word is one word of a command after expansion.
 type Word struct {
 	// Text is the word's value without quotes; DynamicWord if it is not known before the
@@ -53,3 +55,12 @@ func (w *Word) Argument() string {
 
 // LiteralWord returns a word whose value is known.
 func LiteralWord(text string) Word { return Word{Text: text} }
+
+// ChangesWhenReread reports whether the word, once it is joined into a shell's text, may
+// be parsed as something else.
+func ChangesWhenReread(w Word) bool {
+	return w.Expandable() || w.Glob || w.Text == "" || strings.Trim(w.Text, plainLetters) != ""
+}
+
+// plainLetters have no special meaning to any shell, anywhere in a word.
+const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:@%+-"

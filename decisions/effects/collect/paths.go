@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
@@ -207,3 +208,15 @@ func (c *Collector) Glob(e *effects.Effect, pattern string, list, tree bool, fro
 }
 
 const maxGlobbed = 64 // links and folders that one pattern may match
+
+// FileURL returns the path of a file URL. Of a relative one, which is none, programs take
+// the rest (aws).
+func FileURL(text string) (p, why string) {
+	if !strings.HasPrefix(text, "file:") {
+		return "", "no file URL"
+	}
+	if p, why = paths.CurlFileURL(text); why == "" {
+		return p, ""
+	}
+	return strings.TrimPrefix(text[len("file:"):], "//"), ""
+}

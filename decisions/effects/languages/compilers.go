@@ -22,6 +22,7 @@ var (
 // neither prints its output (-E, -M) nor has a name for it (-o).
 type Compiling struct {
 	Language bool // which the files are of (-x), whatever their names say
+	Prints   bool // -E, -M, -MM
 	Checks   bool // -fsyntax-only
 	Assembly bool // -S
 	Object   bool // -c
@@ -53,6 +54,18 @@ func (c Compiling) Outputs(operand string) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// PrintsTo reports whether the compiler certainly prints with -o -. What links, and what
+// precompiles a header, writes a file of that name.
+func (c Compiling) PrintsTo(operands []string) bool {
+	if c.Prints || c.Checks {
+		return true
+	}
+	return (c.Assembly || c.Object) && !c.Language && !slices.ContainsFunc(operands, func(file string) bool {
+		end := path.Ext(file)
+		return !sourceEnds.Has(end) && !asmEnds.Has(end)
+	})
 }
 
 // Precompiled returns the names under which compilers look for the precompiled form of a header.

@@ -97,3 +97,14 @@ func (w *wrapperReader) skipOperands(i int) int {
 	}
 	return i
 }
+
+// ReadsWordsFile reports whether the words that a wrapper appends may come from a file,
+// so that the command gets the wrapper's standard input (xargs -a).
+func ReadsWordsFile(options []effects.Word) bool {
+	for i := range options {
+		if w := &options[i]; w.Expandable() || len(w.Text) > 1 && w.Text[0] == '-' && strings.Contains(w.Text, "a") {
+			return true
+		}
+	}
+	return false
+}

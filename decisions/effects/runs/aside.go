@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/collect"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/internal/lexpath"
@@ -133,24 +134,12 @@ func parts(word string) []string {
 	}
 	for i, text := range found {
 		text = strings.TrimPrefix(text, "@")
-		if p, why := fileURL(text); why == "" {
+		if p, why := collect.FileURL(text); why == "" {
 			text = p
 		}
 		found[i] = text
 	}
 	return slices.DeleteFunc(found, func(text string) bool { return text == "" })
-}
-
-// fileURL returns the path of a file URL. Of a relative one, which is none, programs take
-// the rest (aws).
-func fileURL(text string) (p, why string) {
-	if !strings.HasPrefix(text, "file:") {
-		return "", "no file URL"
-	}
-	if p, why = paths.CurlFileURL(text); why == "" {
-		return p, ""
-	}
-	return strings.TrimPrefix(text[len("file:"):], "//"), ""
 }
 
 // mayDo sets aside what a word may do that no entry of the table explains.

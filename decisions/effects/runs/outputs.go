@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/languages"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/lexpath"
@@ -17,10 +18,17 @@ var compilers = wordset.Fields("gcc g++ cc c++ clang clang++")
 
 // compilerOutputs adds the writes of files that a compiler names itself.
 func (v *invocation) compilerOutputs() {
-	if !compilers.Has(v.run.Program) || v.b.Remote || v.has([]string{"-E", "-M", "-MM", "--version", "--help", "-o"}) {
-		return // it prints, or the words name the file
+	if !compilers.Has(v.run.Program) || v.b.Remote || v.has([]string{"--version", "--help"}) {
+		return
 	}
-	c := languages.Compiling{Language: v.has([]string{"-x"}), Checks: v.has([]string{"-fsyntax-only"}), Assembly: v.has([]string{"-S"}), Object: v.has([]string{"-c"})}
+	c := languages.Compiling{Language: v.has([]string{"-x"}), Prints: v.has([]string{"-E", "-M", "-MM"}), Checks: v.has([]string{"-fsyntax-only"}), Assembly: v.has([]string{"-S"}), Object: v.has([]string{"-c"})}
+	if v.has([]string{"-o"}) { // the words name the file
+		v.compilerPrints(c)
+		return
+	}
+	if c.Prints {
+		return
+	}
 	for _, i := range v.operands {
 		w := &v.args[i]
 		if w.Dynamic() || w.Glob || strings.HasPrefix(w.Text, "@") || v.full() {
@@ -36,12 +44,45 @@ func (v *invocation) compilerOutputs() {
 	}
 }
 
+// compilerPrints adds the write of a file that is named "-", unless that is standard output.
+func (v *invocation) compilerPrints(c languages.Compiling) {
+	var files []string
+	for _, i := range v.operands {
+		files = append(files, v.args[i].Text)
+	}
+	for i, arg := range v.run.Args {
+		if (arg == "-o-" || arg == "-" && i > 0 && v.run.Args[i-1] == "-o") && !c.PrintsTo(files) {
+			v.b.Add(v.via(i, v.b.Operand(effects.KindWrite, "./-", v.run.Cwd, v.at.From)))
+		}
+	}
+}
+
+// compilerLibraries adds the reads of the files that words name as libraries, -l:FILE, in each
+// folder of -L.
+func (v *invocation) compilerLibraries() {
+	libs, folders := languages.Libraries(v.run.Args)
+	for _, lib := range libs {
+		if lib.Elsewhere {
+			v.unknown(lib.Arg, "a library that may be anywhere: "+display.Display(v.run.Args[lib.Arg]))
+		}
+		for _, dir := range folders {
+			for _, file := range lib.Files {
+				if v.full() {
+					return
+				}
+				v.b.Add(v.via(lib.Arg, v.b.Operand(effects.KindRead, dir+"/"+file, v.run.Cwd, v.at.From)))
+			}
+		}
+	}
+}
+
 // compilerOpens adds the reads of files that a compiler finds by itself, through links: those
 // beside whatever is included, and libraries.
 func (v *invocation) compilerOpens() {
 	if !compilers.Has(v.run.Program) || v.b.Rest != nil || v.b.Remote || v.run.Cwd == "" || v.has([]string{"--version", "--help"}) {
 		return
 	}
+	v.compilerLibraries()
 	folders := []string{v.manifestRoot()}
 	for _, e := range v.ownReads() {
 		for _, at := range append([]string{e.Path}, e.OtherPaths...) {

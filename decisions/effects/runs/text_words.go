@@ -180,7 +180,7 @@ func (v *invocation) runnerWord(a argument) {
 	if runnerWords.Has(a.w.Text) {
 		return
 	}
-	if !plainOperand(a.w.Text) || changesWhenReread(a.w) {
+	if !plainOperand(a.w.Text) || effects.ChangesWhenReread(a.w) {
 		v.changes = true
 		v.markHarmful(a.i)
 		v.guardedWord(a.i, a.w.Text)

@@ -23,7 +23,7 @@ func (b *Builder) wrapped(p *programs.Program, words []effects.Word, at Setting)
 		}
 		defer func() { display.ConcealWords(b.Effects, index, words, b.Asides, b.Opened) }()
 		at.via = &effects.Via{Effect: index, Arg: start}
-		if p.Wrapper.Joined && slices.ContainsFunc(args[start:], changesWhenReread) {
+		if p.Wrapper.Joined && slices.ContainsFunc(args[start:], effects.ChangesWhenReread) {
 			b.UnknownArg(index, start, at.From, "words that the program hands to a shell, which reads them once more")
 		}
 		if p.Wrapper.Appends {
@@ -32,7 +32,7 @@ func (b *Builder) wrapped(p *programs.Program, words []effects.Word, at Setting)
 			}
 			b.UnknownArg(index, start, at.From, "arguments that are read while it runs")
 			b.withAppended(args[:start], args[start:], at)
-			if at.appendsWords = true; !readsWordsFile(args[:start]) {
+			if at.appendsWords = true; !programs.ReadsWordsFile(args[:start]) {
 				at.Stdin, at.Text, at.Printed = effects.StdinNone, "", ""
 			}
 		}
@@ -62,15 +62,6 @@ func (b *Builder) wrapped(p *programs.Program, words []effects.Word, at Setting)
 	b.Command(inner, at)
 }
 
-// changesWhenReread reports whether the word, once it is joined into a shell's text, may
-// be parsed as something else.
-func changesWhenReread(w effects.Word) bool {
-	return w.Expandable() || w.Glob || w.Text == "" || strings.Trim(w.Text, plainLetters) != ""
-}
-
-// plainLetters have no special meaning to any shell, anywhere in a word.
-const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:@%+-"
-
 // rereadWord handles a word that some versions of a package manager put into a shell's
 // text: between double quotes, where commands and variables are substituted (npm 7 and 8,
 // npx, pnpm 6), or as it is. Text of a shell in it may run, which denies see.
@@ -80,7 +71,7 @@ func (v *invocation) rereadWord(i int) {
 		return // it asks as such
 	}
 	v.mayReread(i)
-	if substitutes(w.Text) {
+	if plainshell.Substitutes(w.Text) {
 		v.unknown(i, "a word that may reach a shell, which substitutes in it: "+display.Display(display.ShowWord(w)))
 	}
 }
@@ -96,31 +87,6 @@ func (v *invocation) mayReread(i int) {
 // joinsWords are the package managers of which a version joins the words of a package's
 // program into a shell's text.
 var joinsWords = wordset.Fields("npm npx pnpm pnpx yarn")
-
-// substitutes reports whether a shell substitutes something in the text between double
-// quotes. A $ that ends a pattern stands for itself.
-func substitutes(text string) bool {
-	if strings.Contains(text, "`") {
-		return true
-	}
-	for _, after := range strings.Split(text, "$")[1:] {
-		if after != "" && !strings.ContainsRune(" |)/.,:", rune(after[0])) {
-			return true
-		}
-	}
-	return false
-}
-
-// readsWordsFile reports whether the words that a wrapper appends may come from a file,
-// so that the command gets the wrapper's standard input (xargs -a).
-func readsWordsFile(options []effects.Word) bool {
-	for i := range options {
-		if w := &options[i]; w.Expandable() || len(w.Text) > 1 && w.Text[0] == '-' && strings.Contains(w.Text, "a") {
-			return true
-		}
-	}
-	return false
-}
 
 // innerCommand adds the effects of the command of a sub-command that wraps one (uv run, docker
 // exec), or of a program that runs it on another machine.
@@ -173,7 +139,7 @@ func (v *invocation) innerCommand() {
 		v.unknown(start, "a program whose name is not known before it runs: "+display.Display(display.ShowWord(first)))
 		return
 	}
-	if w.Joined && slices.ContainsFunc(v.args[start:], changesWhenReread) {
+	if w.Joined && slices.ContainsFunc(v.args[start:], effects.ChangesWhenReread) {
 		v.unknown(start, "words that the program hands to a shell, which reads them once more")
 	}
 	// It depends on this run which program the name finds there, in an environment or

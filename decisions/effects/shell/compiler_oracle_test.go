@@ -16,6 +16,7 @@ func TestCompilerOracle(t *testing.T) {
 		"-c", "-c", "-S", "-S", "-E", "-M", "-MM", "-MD", "-MMD", "-MF d.txt", "-MDx", "-g", "-O2", "-w", "-v", "-fsyntax-only", "-x c", "-xc", "-x c++", "-x assembler", "-x c-header", "-o out", "-oout", "-DX=1", "-D X", "-Iinc", "-I inc",
 		"-gS", "-cS", "-Ec", "-Ev", "-wv", "-cw", "-save-temps", "-gsplit-dwarf", "-std=c99", "-Wall", "-D -c", "-U -S", "-x none", "-MD=.env",
 		"-include lib/h.h", "-include h.h", "-include=inc/i.h", "-isystem inc", "-isystem=inc", "-I lib", "-I.", "-L. -lx", "-Llib -lx", "-L inc -l x", "-lx",
+		"-o -", "-o-", "-o - -c", "-o - -S", "-shared -o -", "-L. -l:.env", "-L . -l :.env", "-L. -l:t.txt", "-Linc -l:../.env", "-l:.env -L.", "-L. -l/../.env", "-L=. -l:.env", "-L. -Wl,-l:.env", "-L. -Xlinker -l:t.txt", "-Llib -l:k.c", "-L. -l:inc/../t.txt",
 	}
 	compared := 0
 	for range testload.Rounds(t, "PERMD_TEST_COMPILER", 20, 1500) {
@@ -43,6 +44,9 @@ func TestCompilerOracle(t *testing.T) {
 			}
 		}
 		o.link(t, "../profile", o.pick("m.s", "m.o", "k.s", "a.out", "h.o"))
+		if o.rnd.IntN(2) == 0 {
+			o.link(t, "../dash", "-")
+		}
 		words := []string{"gcc"}
 		for range 1 + o.rnd.IntN(3) {
 			words = append(words, o.pick(options...))
@@ -53,6 +57,7 @@ func TestCompilerOracle(t *testing.T) {
 		o.rnd.Shuffle(len(words)-1, func(i, k int) { words[1+i], words[1+k] = words[1+k], words[1+i] })
 		compared += o.check(t, strings.Join(words, " "), o.project, "lib/h.h", "inc/i.h") // which sources name
 		_ = os.Remove(filepath.Join(o.top, "profile"))
+		_ = os.Remove(filepath.Join(o.top, "dash"))
 	}
 	if compared == 0 {
 		t.Errorf("seed %d: nothing was opened", o.seed)
