@@ -29,6 +29,9 @@ const (
 	lookEvery = 50 * time.Millisecond
 	firstWait = time.Second // after a failure; twice as long after each further one
 	lastWait  = 5 * time.Minute
+	// findEvery is how often the status looks for a server while nothing is shown: a bus that
+	// hangs keeps questions from being shown meanwhile.
+	findEvery = 5 * time.Second
 	// askTime is how long the status waits for what is found out.
 	askTime = time.Second
 )
@@ -68,6 +71,8 @@ type Notifier struct {
 	ids    []string // of the questions in it
 	text   [2]string
 	closed []string  // the questions that were in it when it was closed
+	byHand bool      // the person closed it
+	found  time.Time // when the status looked for a server
 	until  time.Time // when the last of them ends
 	look   time.Time // when the questions may be looked at again
 	next   time.Time // when the next may be shown
@@ -89,8 +94,10 @@ type Status struct {
 	// desktop.
 	NoBus bool `json:"noBus,omitzero"`
 	// Closed is set while the calls that wait are not shown because the person has closed their
-	// notification, or the server has.
+	// notification.
 	Closed bool `json:"closed,omitzero"`
+	// Expired is set while they are not shown because the server has taken it away by itself.
+	Expired bool `json:"expired,omitzero"`
 }
 
 // Line is the status in one line.
@@ -105,8 +112,11 @@ func (s *Status) Line() string {
 	if s.Form == settings.NotifyBrief {
 		line += ", brief"
 	}
-	if s.Closed {
+	switch {
+	case s.Closed:
 		line += "; that of the calls that wait now was closed"
+	case s.Expired:
+		line += "; that of the calls that wait now has expired, or was closed by another program"
 	}
 	return line
 }
@@ -225,13 +235,17 @@ func idsOf(list []Question) (ids []string) {
 	return ids
 }
 
-// isClosed reports whether the person has closed the notification, and nothing new waits.
+// isClosed reports whether the notification was closed, and nothing new waits. One that has expired
+// is not shown again either: servers that have a shorter time for all would show it again and again.
 func (n *Notifier) isClosed(list []Question) bool {
 	if n.closed == nil {
 		return false
 	}
 	return !slices.ContainsFunc(list, func(q Question) bool { return !slices.Contains(n.closed, q.ID) })
 }
+
+// dismissed is the reason of NotificationClosed for what a person has closed.
+const dismissed = uint32(2)
 
 // hear handles what the bus says.
 func (n *Notifier) hear(ctx context.Context, s *dbus.Signal) {
@@ -241,7 +255,7 @@ func (n *Notifier) hear(ctx context.Context, s *dbus.Signal) {
 			n.fail(err)
 		}
 	case n.shown != 0 && len(s.Body) == 2 && s.Body[0] == n.shown:
-		n.shown, n.closed = 0, n.ids
+		n.shown, n.closed, n.byHand = 0, n.ids, s.Body[1] == dismissed
 	}
 }
 
@@ -303,7 +317,7 @@ func (n *Notifier) find(ctx context.Context) Status {
 		return Status{Form: form}
 	}
 	// While a call waits it is known from showing that.
-	if n.idle && time.Now().After(n.retry) {
+	if now := time.Now(); n.idle && now.After(n.retry) && now.Sub(n.found) >= findEvery {
 		b, err := connect(ctx, n.o.Env)
 		if n.why = cmp.Or(err, n.broken); err == nil {
 			if b.server.Load().name == "" {
@@ -311,8 +325,9 @@ func (n *Notifier) find(ctx context.Context) Status {
 			}
 			b.close()
 		}
+		n.found = time.Now()
 	}
-	s := Status{Form: form, NoBus: errors.Is(n.why, errNoBus), Closed: n.closed != nil}
+	s := Status{Form: form, NoBus: errors.Is(n.why, errNoBus), Closed: n.closed != nil && n.byHand, Expired: n.closed != nil && !n.byHand}
 	if n.why != nil {
 		s.Why = n.why.Error()
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -186,6 +187,35 @@ func TestClosed(t *testing.T) {
 	}
 	p.asked(a, c)
 	p.shows(2, "2 calls")
+	// It expires: that is not the person.
+	p.server.Expire(t, 2)
+	eventually.Holds(t, "it is heard", func() bool { return p.n.Status().Expired })
+	if s := p.n.Status(); s.Closed || !strings.Contains(s.Line(), "has expired") || len(p.server.Shown()) != 0 {
+		t.Errorf("the status: %s; shown: %+v", s.Line(), p.server.Shown())
+	}
+	p.asked(a, b, c)
+	p.shows(3, "3 calls")
+	if s := p.n.Status(); s.Closed || s.Expired {
+		t.Errorf("the status: %+v", s)
+	}
+}
+
+// TestStatusLooksSeldom: the status looks for a server once in a while, so that a bus that hangs
+// does not keep questions from being shown.
+func TestStatusLooksSeldom(t *testing.T) {
+	t.Parallel()
+	var looks atomic.Int32
+	p := running(t, func(string) string { looks.Add(1); return "" })
+	first := p.n.Status()
+	n := looks.Load()
+	for range 100 {
+		if s := p.n.Status(); s != first || !s.NoBus {
+			t.Fatalf("%+v, before %+v", s, first)
+		}
+	}
+	if n == 0 || looks.Load() != n {
+		t.Errorf("it looked %d times, then %d", n, looks.Load()-n)
+	}
 }
 
 // TestServerComes: a server that starts later, or anew, shows what waits.

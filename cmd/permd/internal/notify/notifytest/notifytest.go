@@ -160,10 +160,21 @@ func (s *Server) All() []Notification {
 // Dismiss closes a notification as a person does.
 func (s *Server) Dismiss(t testing.TB, id uint32) {
 	t.Helper()
+	s.take(t, id, 2)
+}
+
+// Expire closes a notification as a server does by itself.
+func (s *Server) Expire(t testing.TB, id uint32) {
+	t.Helper()
+	s.take(t, id, 1)
+}
+
+func (s *Server) take(t testing.TB, id, why uint32) {
+	t.Helper()
 	s.mu.Lock()
 	delete(s.shown, id)
 	s.mu.Unlock()
-	if err := SayClosed(s.Conn, "", id, 2); err != nil {
+	if err := SayClosed(s.Conn, "", id, why); err != nil {
 		t.Fatal(err)
 	}
 }
