@@ -235,8 +235,7 @@ func (r *Row) Valid(kinds [Kinds]bool) bool {
 		}
 		var having Set
 		ok := r.Each(Kind(kind), func(_ []byte, of *Set) { having.Or(of) })
-		switch Kind(kind) {
-		case Projects, Programs:
+		if Kind(kind) == Projects || Kind(kind) == Programs {
 			ok = ok && having == all
 		}
 		if !ok {
