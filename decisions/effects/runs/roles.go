@@ -5,6 +5,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/languages"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
 )
@@ -213,7 +214,22 @@ func (v *invocation) pathWord(a argument) {
 		v.applyPath(a.role, a.i, w, false)
 	}
 	if a.option {
+		v.pathParts(a)
 		v.paths = before
+	}
+}
+
+// pathParts handles the further paths that the value of an option may hold.
+func (v *invocation) pathParts(a argument) {
+	parts, ok := languages.PathParts(a.w.Text)
+	if !ok {
+		v.unknown(a.i, "a list of paths that may be quoted: "+display.Display(display.ShowWord(&a.w)))
+	}
+	if a.role == programs.RoleScript {
+		a.role = programs.RoleReads
+	}
+	for _, part := range parts {
+		v.applyPath(a.role, a.i, effects.Word{Text: part, Glob: a.w.Glob}, a.tree)
 	}
 }
 

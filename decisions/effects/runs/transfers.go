@@ -130,30 +130,10 @@ func (v *invocation) replacePacked(i int, w effects.Word) {
 func (v *invocation) mount(i int, w effects.Word) {
 	v.markHarmful(i)
 	v.changes = true
-	source, rest, bare := strings.Cut(w.Text, ":")
-	readonly := false
-	if strings.Contains(w.Text, "=") && !strings.HasPrefix(w.Text, "/") && !strings.HasPrefix(w.Text, ".") {
-		source = ""
-		for part := range strings.SplitSeq(w.Text, ",") {
-			name, value, _ := strings.Cut(part, "=")
-			switch name {
-			case "source", "src":
-				source = value
-			case "readonly", "ro":
-				readonly = value == "" || value == "true" || value == "1"
-			case "type", "target", "dst", "destination", "consistency", "bind-propagation":
-			default:
-				v.unknown(i, "a mount that permd does not know: "+display.Display(display.ShowWord(&w)))
-				return
-			}
-		}
-	} else {
-		if !bare {
-			return // an anonymous volume
-		}
-		if at := strings.LastIndexByte(rest, ':'); at >= 0 {
-			readonly = slices.Contains(strings.Split(rest[at+1:], ","), "ro")
-		}
+	source, readonly, ok := languages.MountSource(w.Text)
+	if !ok {
+		v.unknown(i, "a mount that permd does not know: "+display.Display(display.ShowWord(&w)))
+		return
 	}
 	if source == "" || !strings.ContainsAny(source[:1], "/.~") {
 		return // a named volume

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -51,5 +52,33 @@ func TestBareRepositoryOracle(t *testing.T) {
 	}
 	if opened == 0 {
 		t.Errorf("seed %d: nothing was opened", o.seed)
+	}
+}
+
+// TestPathListsOracle: programs read further paths in the value of an option.
+func TestPathListsOracle(t *testing.T) {
+	for name, options := range map[string][]string{
+		"javac": {"-cp"}, "zip": {"-i", "-x"}, "rustc": {"-L", "--extern"},
+		"grep": {"-f"}, "gcc": {"-I", "-include", "-L"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newTracedOracle(t, name)
+			o.env = append(o.env, "RUSTUP_HOME="+os.Getenv("RUSTUP_HOME"))
+			o.write(t, "sub/.env", "K=x\n")
+			o.write(t, "a.txt", "x\n")
+			o.write(t, "m.java", "class m { foo.X x; }\n")
+			o.write(t, "m.rs", "fn main() {}\n")
+			o.write(t, "m.c", "int x;\n")
+			command := map[string]string{"javac": "javac %o m.java", "zip": "zip -q - a.txt %o >/dev/null", "rustc": "rustc %o m.rs", "grep": "grep %o a.txt", "gcc": "gcc -c %o m.c"}[name]
+			for _, option := range options {
+				for _, value := range []string{"a.txt,sub/.env", "a.txt:sub/.env", "x=sub/.env", "@sub/.env", "x=a.txt,sub/.env"} {
+					between := " "
+					if name == "zip" {
+						between = ""
+					}
+					o.check(t, strings.Replace(command, "%o", option+between+value, 1), o.project, "m.java", "m.rs", "m.c")
+				}
+			}
+		})
 	}
 }
