@@ -103,9 +103,15 @@ func (e *evaluator) askRules(ctx context.Context, m *evaluation, in *Input, now 
 		giveWay(ctx)
 		eff, p := m.effectAt(i)
 		in.Effect = eff
-		p.findings, p.err = m.snapshot.Evaluate(ctx, in)
+		if p.err = ctx.Err(); p.err == nil {
+			p.findings, p.err = m.snapshot.Evaluate(ctx, in)
+		}
 		if p.err != nil {
+			warned := m.failed
 			m.failed = true
+			if warned {
+				continue // one line a call
+			}
 			if abandonedReason(ctx) != "" {
 				continue // nobody waits for it, and nothing is wrong
 			}

@@ -64,3 +64,6 @@ func ChangesWhenReread(w Word) bool {
 
 // plainLetters have no special meaning to any shell, anywhere in a word.
 const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:@%+-"
+
+// TooManyWithin is why commands that contain each other are not followed further.
+const TooManyWithin = "too many programs within each other"

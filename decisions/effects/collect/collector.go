@@ -33,7 +33,8 @@ type Collector struct {
 	Asides, Opened []effects.Effect
 	TooManyAsides  bool // some of these were left out
 	// Depth is the nesting of shell text in shell text.
-	Depth int
+	innerWords int // see MayGoWithin
+	Depth      int
 	// Remote is set while the words are those of a command that runs on another
 	// machine or in a container.
 	Remote bool
@@ -65,6 +66,21 @@ func (c *Collector) Add(e effects.Effect) int {
 // Unknown appends an Unknown effect.
 func (c *Collector) Unknown(from, why string) {
 	c.Add(effects.Effect{Kind: effects.KindUnknown, From: from, Why: why, Text: why})
+}
+
+// maxInnerWords bounds the words of the commands of a call that are inside others, each counted
+// at each level.
+const maxInnerWords = 16 << 10
+
+// MayGoWithin reports whether a command of so many words inside another one is followed, and
+// counts them. If it is not, the call must ask.
+func (c *Collector) MayGoWithin(words int) bool {
+	c.innerWords += words
+	if c.innerWords > maxInnerWords {
+		c.TooManyAsides = true
+		return false
+	}
+	return true
 }
 
 // UnknownArg adds an Unknown effect that a word of a run causes.

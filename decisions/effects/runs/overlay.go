@@ -91,7 +91,7 @@ func (v *invocation) overlayCommand(p *programs.Program) {
 		at.Stdin, at.Text = effects.StdinNone, ""
 	}
 	if at.wrappers++; at.wrappers > maxWrappers {
-		v.unknown(start, "commands wrapped in each other too deeply")
+		v.unknown(start, effects.TooManyWithin)
 		if inner := v.args[start:]; !inner[0].Dynamic() && !inner[0].Glob {
 			v.b.deferWrapped(inner, at)
 		}

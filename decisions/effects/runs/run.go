@@ -22,7 +22,7 @@ const (
 	// bytes.
 	maxGuardedWord = 512
 	// maxWrappers bounds the nesting of wrapped commands.
-	maxWrappers = 32
+	maxWrappers = 8
 )
 
 // Setting is the working folder and input of a command.
@@ -50,13 +50,17 @@ type Setting struct {
 // literal.
 func (b *Builder) Command(words []effects.Word, at Setting) {
 	first := len(b.Effects)
+	if (at.wrappers > 0 || b.Depth > 1) && !b.MayGoWithin(len(words)) {
+		b.Unknown(at.From, effects.TooManyWithin)
+		return
+	}
 	if why := foreign.Why(words); why != "" {
 		b.Unknown(at.From, why)
 	}
 	p := b.Table.Program(b.ProgramName(words[0].Text))
 	if p != nil && p.Wrapper != nil && !p.Wrapper.Elsewhere {
 		if at.wrappers++; at.wrappers > maxWrappers {
-			b.Unknown(at.From, "commands wrapped in each other too deeply")
+			b.Unknown(at.From, effects.TooManyWithin)
 			b.deferWrapped(words, at)
 			return
 		}

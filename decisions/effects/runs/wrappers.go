@@ -152,7 +152,7 @@ func (v *invocation) innerCommand() {
 	at := v.at
 	at.Cwd, at.via, at.Redirected = v.run.Cwd, &effects.Via{Effect: v.index, Arg: start}, false
 	if at.wrappers++; at.wrappers > maxWrappers {
-		v.unknown(start, "commands wrapped in each other too deeply")
+		v.unknown(start, effects.TooManyWithin)
 		v.b.deferWrapped(v.args[start:], at)
 		return
 	}
@@ -173,7 +173,7 @@ func (v *invocation) remoteCommand(start int) {
 	at := v.at
 	at.Cwd, at.via, at.Text = "/", nil, ""
 	if at.wrappers++; at.wrappers > maxWrappers {
-		v.unknown(start, "commands wrapped in each other too deeply")
+		v.unknown(start, effects.TooManyWithin)
 		return
 	}
 	defer func(before bool) { v.b.Remote = before }(v.b.Remote)
@@ -317,6 +317,7 @@ func (v *invocation) runAsProgram(i int, program string) bool {
 	at := v.at
 	at.Cwd, at.via, at.Redirected = v.run.Cwd, &effects.Via{Effect: v.index, Arg: i}, false
 	if at.wrappers++; at.wrappers > maxWrappers {
+		v.unknown(i, effects.TooManyWithin)
 		return false
 	}
 	v.b.Command(append([]effects.Word{effects.LiteralWord(program)}, v.args[i+1:]...), at)
