@@ -76,7 +76,7 @@ func (x *nameIndex) load(ctx context.Context) (err error) {
 	if _, err := x.writer.conn.ExecContext(ctx, removeNames, x.next, math.MaxInt64); err != nil { // no permd has made these
 		return fmt.Errorf("removing names: %w", err)
 	}
-	if x.missing, err = windows.Numbers(x.writer.conn.QueryContext(ctx, selectUnnamed, x.next)); err != nil {
+	if x.missing, err = windows.Numbers(ctx, x.writer.conn, selectUnnamed, x.next); err != nil {
 		return fmt.Errorf("looking for missing names: %w", err)
 	}
 	x.waiting.Store(int64(len(x.missing)))
@@ -92,7 +92,7 @@ func (x *nameIndex) removed(ctx context.Context, from, to int64) {
 	if x.off {
 		return
 	}
-	spans, err := windows.Numbers(x.writer.conn.QueryContext(ctx, selectLost, from, min(to, x.next-1)))
+	spans, err := windows.Numbers(ctx, x.writer.conn, selectLost, from, min(to, x.next-1))
 	if err != nil {
 		x.turnOff(err)
 		return

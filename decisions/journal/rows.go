@@ -178,7 +178,7 @@ func kept(b []byte) []byte {
 
 // kind returns the kind of a record.
 func (w *rowWriter) kind(f *frame) (int64, error) {
-	outcome := outcomeOf(f.json)
+	outcome := column(string(body.Outcome(f.json)))
 	if w.last != 0 && w.lastKey.is(f, outcome) {
 		return w.last, nil
 	}

@@ -16,7 +16,7 @@ import (
 // decisions, see package verify and verifyNames. It reads one state of the database, while others
 // write. The error says that it cannot be read.
 func (r *Reader) Verify(ctx context.Context, o verify.Options) (result *verify.Result, _ error) {
-	o.Outcome = outcomeOf
+	o.Outcome = func(record []byte) string { return column(string(body.Outcome(record))) }
 	err := r.withSpool(func(c spooledRecords, _ bool) (err error) {
 		// The spool was read first: what has left it since then is in the database.
 		conn, err := r.db.Read.Conn(ctx)
@@ -33,7 +33,7 @@ func (r *Reader) Verify(ctx context.Context, o verify.Options) (result *verify.R
 			return err
 		}
 		c.after(last)
-		spans, err := windows.Numbers(conn.QueryContext(ctx, selectNamed))
+		spans, err := windows.Numbers(ctx, conn, selectNamed)
 		if err != nil {
 			return err
 		}

@@ -47,7 +47,10 @@ var (
 // installsLocal reports whether a run installs what may lie in the project by its words.
 func installsLocal(r *effects.Run) bool {
 	program, words := unversioned(path.Base(r.Program)), r.Args
-	if program == "python" {
+	switch program {
+	case "go": // it compiles, as go build does, and runs nothing
+		return false
+	case "python":
 		if words = pipWords(r); words == nil {
 			return false
 		}

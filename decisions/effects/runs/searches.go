@@ -66,11 +66,8 @@ func (v *invocation) walks(e *effects.Effect, narrow, hidden bool) {
 		v.followed = append(v.followed, paths.Followed{Path: e.File.Path, Ends: v.p.Opens, Folders: len(v.p.Opens) > 0 && !v.p.SkipsLinkedFolders, As: as})
 	}
 	if v.linked && (len(v.p.Opens) > 0 || !follows) {
-		f := paths.Followed{Path: e.File.Path, As: as}
-		if v.linkedAs != "" {
-			f.Ends = []string{v.linkedAs}
-		}
-		v.followed = append(v.followed, f)
+		ends := slices.DeleteFunc([]string{v.linkedAs}, func(end string) bool { return end == "" })
+		v.followed = append(v.followed, paths.Followed{Path: e.File.Path, As: as, Ends: ends})
 	}
 }
 

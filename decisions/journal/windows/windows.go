@@ -269,7 +269,8 @@ func eachText(data []byte, use func(n int64, text []byte)) error {
 }
 
 // Numbers reads rows of one number.
-func Numbers(rows *sql.Rows, err error) (list []int64, _ error) {
+func Numbers(ctx context.Context, q Queryer, query string, args ...any) (list []int64, _ error) {
+	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
