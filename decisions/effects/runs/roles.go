@@ -223,7 +223,7 @@ func (v *invocation) pathWord(a argument) {
 func (v *invocation) pathParts(a argument) {
 	parts, ok := languages.PathParts(a.w.Text)
 	if !ok {
-		v.unknown(a.i, "a list of paths that may be quoted: "+display.Display(display.ShowWord(&a.w)))
+		v.unknown(a.i, "a list of paths that permd cannot take apart: "+display.Display(display.ShowWord(&a.w)))
 	}
 	if a.role == programs.RoleScript {
 		a.role = programs.RoleReads

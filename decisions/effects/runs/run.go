@@ -52,6 +52,7 @@ func (b *Builder) Command(words []effects.Word, at Setting) {
 	first := len(b.Effects)
 	if (at.wrappers > 0 || b.Depth > 1) && !b.MayGoWithin(len(words)) {
 		b.Unknown(at.From, effects.TooManyWithin)
+		b.deferWrapped(words, at)
 		return
 	}
 	if why := foreign.Why(words); why != "" {
