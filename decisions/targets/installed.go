@@ -58,6 +58,7 @@ func installsLocal(r *effects.Run) bool {
 	}
 	installs, runs := installers.Has(program), runWords.Has(program)
 	manager, node, letter := packageManagers.Has(program), nodeManagers.Has(program), letters.Has(program)
+	first := 0 // of the words behind one that runs something
 	for i, w := range words {
 		before := ""
 		if i > 0 {
@@ -68,15 +69,15 @@ func installsLocal(r *effects.Run) bool {
 			return len(option) == 2 && letter && sourceOptions.Has(option) || len(option) > 2 && sourceOptions.Has(option)
 		}
 		switch {
-		case runs && w == "--":
-			return false
+		case runs && (w == "--" || i == first && program != "npm" && !strings.HasPrefix(w, "-")):
+			return false // npm alone has its options also behind the program's name
 		case runs: // what follows the program's name is its own, and may have such options
 			if source(before) || packageOptions.Has(before) && namesLocal(program, w) || joined && (source(name) || packageOptions.Has(name) && namesLocal(program, value)) {
 				return true
 			}
 		case !installs:
 			verb := strings.TrimLeft(w, "-")
-			runs = (manager || node) && runWords.Has(w)
+			runs, first = (manager || node) && runWords.Has(w), i+1
 			installs = strings.HasPrefix(verb, "install") || strings.HasPrefix(verb, "reinstall") || manager && installWords.Has(w) || node && nodeWords.Has(w)
 		case w == "--":
 		case strings.HasPrefix(w, "-"):

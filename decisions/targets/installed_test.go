@@ -36,13 +36,13 @@ func TestInstallsLocal(t *testing.T) {
 			checkRemembered(t, files, command+" flask "+word+" x", "lie in the project")
 		}
 	}
-	for _, command := range []string{"python3 -m pip install -e .", "python3 -m pip install ./local", "uv run --with-requirements r.txt flask", "uv add -r reqs", "rpm -i x.rpm", "dpkg -i ./x.deb", "uvx --from ./local x", "uv run --with ./local x", "npm exec --package=./local x", "conda env create -f env.yml", "code --install-extension x.vsix", "cmake --install ./build"} {
+	for _, command := range []string{"python3 -m pip install -e .", "python3 -m pip install ./local", "uv run --with-requirements r.txt flask", "uv add -r reqs", "rpm -i x.rpm", "dpkg -i ./x.deb", "uvx --from ./local x", "uv run --with ./local x", "npm exec --package=./local x", "npm exec tsc -p ./local", "npx -y -p ./local x", "conda env create -f env.yml", "code --install-extension x.vsix", "cmake --install ./build"} {
 		checkRemembered(t, files, command, "lie in the project")
 	}
 	for _, command := range []string{"npm install ./local", "npm i file:local", "pnpm add ./local", "yarn add file:./local", "bun add ./local"} {
 		checkRemembered(t, files, command, "lie in the project")
 	}
-	for _, command := range []string{"uv run pytest tests/x.py", "npm install lodash.merge @a/b", "pip list ./x", "uv run ruff check .", "git add ./x", "install ./x /tmp/y", "frob add ./x", "npm install -f left-pad"} {
+	for _, command := range []string{"uv run pytest tests/x.py", "npx tsc --noEmit -p web/tsconfig.json", "npm exec -- tsc -p ./web", "npm install lodash.merge @a/b", "pip list ./x", "uv run ruff check .", "git add ./x", "install ./x /tmp/y", "frob add ./x", "npm install -f left-pad"} {
 		if s := (&plainRun{command: command, files: files}).of(&effects.Disturbance{}, nil); s != nil && strings.Contains(s.Unbound, "what its words install") {
 			t.Errorf("%s: %s", command, s.Unbound)
 		}
