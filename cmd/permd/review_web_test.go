@@ -91,7 +91,7 @@ func (b *browser) do(what string, actions ...chromedp.Action[chromedp.Void]) {
 // click, or the button moves, as it may under a person's.
 func (b *browser) press(what, button, shows string) {
 	b.t.Helper()
-	const tries = 9
+	const tries = 5
 	for n := range tries {
 		if err := b.within(chromedp.Click(chromedp.CSS(button))); err != nil {
 			b.t.Logf("%s, try %d: %v", what, n+1, err)
@@ -107,7 +107,7 @@ func (b *browser) press(what, button, shows string) {
 
 // within does something within a part of the time that clients of the tests wait.
 func (b *browser) within(action chromedp.Action[chromedp.Void]) error {
-	ctx, cancel := context.WithTimeout(b.Context, 5*time.Second)
+	ctx, cancel := context.WithTimeout(b.Context, 12*time.Second)
 	defer cancel()
 	return chromedp.Do(ctx, action)
 }
