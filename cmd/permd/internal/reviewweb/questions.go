@@ -125,6 +125,13 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, id string) {
 	v := s.view(s.watch.state(), "questions", "Answer")
 	o := outcome{view: v, ID: "q-" + id, Back: "questions"}
 	f := r.PostForm
+	refused := s.watch.answering(id)
+	counts := false
+	defer func() {
+		if !counts {
+			refused()
+		}
+	}()
 	var err error
 	switch f.Get("answer") {
 	case "allow":
@@ -139,7 +146,6 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, id string) {
 		}
 		var done admin.Approved
 		if err = s.daemon.call(r.Context(), admin.MethodQuestionsAllow, a, &done); err == nil {
-			s.watch.answeredHere(id)
 			o.Done, o.Details, o.Undo = allowed(&done)
 		}
 	case "deny":
@@ -154,7 +160,6 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, id string) {
 		}
 		var done admin.Denied
 		if err = s.daemon.call(r.Context(), admin.MethodQuestionsDeny, no, &done); err == nil {
-			s.watch.answeredHere(id)
 			o.Done, o.Details, o.Undo = denied(&done)
 		}
 	default:
@@ -163,6 +168,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, id string) {
 		return
 	}
 	if err == nil {
+		counts = true
 		s.result(w, r, http.StatusOK, o)
 		return
 	}
@@ -170,8 +176,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, id string) {
 	o.Problem = "The answer does not count: " + message(err)
 	switch e, refused := errors.AsType[*client.Error](err); {
 	case refused && e.Code == admin.CodeNoDecision:
-		status = http.StatusConflict
-		s.watch.answeredHere(id)
+		status, counts = http.StatusConflict, true // its page says what became of it
 		o.Problem = "Your answer does not count. " + s.whatBecame(r.Context(), id)
 	case refused && e.Code == socket.CodeParams:
 		status = http.StatusBadRequest

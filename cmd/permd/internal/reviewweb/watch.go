@@ -141,13 +141,22 @@ func (w *watch) wait(ctx context.Context, version uint64) state {
 // maxOwn bounds the answers given here that are known.
 const maxOwn = 256
 
-// answeredHere notes a question that was answered by a page, whose result that page shows.
-func (w *watch) answeredHere(id string) {
+// answering notes, before the daemon is told, that a page answers a question: that page shows the
+// result, also if others see first that the question has ended. The returned function takes that
+// back for an answer that does not count.
+func (w *watch) answering(id string) (refused func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.own = append(w.own, id)
 	if len(w.own) > maxOwn {
 		w.own = slices.Delete(w.own, 0, 1)
+	}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if i := slices.Index(w.own, id); i >= 0 {
+			w.own = slices.Delete(w.own, i, i+1)
+		}
 	}
 }
 
