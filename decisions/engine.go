@@ -135,7 +135,7 @@ func (e *Engine) With(change func(*Config)) (*Engine, error) {
 	return NewEngine(c)
 }
 
-// Detach has decisions leave nothing behind: they are not logged, observed, counted, cached or
+// Detach removes the side effects of decisions: they are not logged, observed, counted, cached or
 // evaluated by shadow rules, and consume no approval. Neither do earlier calls have an effect on
 // them, nor whether somebody is there to ask.
 func (c *Config) Detach() {

@@ -121,7 +121,7 @@ func (s *Store) build(ctx context.Context, next *layerState, files []source.File
 	}
 	next.lastDigest = digest
 	// Rules in use must not wait for shadow rules, whose size is bounded (weight.Tried), so these
-	// are compiled beside them, and without OnWork, whose calls must not overlap.
+	// are compiled at the same time, and without OnWork, whose calls must not overlap.
 	if !next.shadow {
 		s.compiling.Lock() // one at a time: it takes much memory
 		defer s.compiling.Unlock()

@@ -145,8 +145,8 @@ func TestReviewWebCosts(t *testing.T) {
 	}
 }
 
-// TestMeasuringHoldsNobodyUp: while the daemon measures rules, it answers whoever asks for that at
-// once, begins nothing else, and decides the calls of other clients.
+// TestMeasuringHoldsNobodyUp: while the daemon measures rules, it answers further requests for the
+// measurement at once, starts no second one, and decides the calls of other clients.
 func TestMeasuringHoldsNobodyUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it measures a slow rule for seconds; TestProfile is the quick one")

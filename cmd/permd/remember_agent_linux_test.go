@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/socket/admin"
 )
 
-// TestRememberOfAgent: choices are found by the agent whose question they answered, also beside one
-// whose question the journal has lost.
+// TestRememberOfAgent: choices are found by the agent whose question they answered, also if the
+// journal has lost the question of another choice.
 func TestRememberOfAgent(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t)

@@ -9,8 +9,8 @@ import (
 )
 
 // Installers run code of what they install: build scripts, hooks, and later the programs. Where
-// their words name a folder, an archive or a manifest, that is code which whoever writes the
-// project can change, so an answer holds once.
+// their words name a folder, an archive or a manifest, any write to the project can change that
+// code, so an answer holds once.
 
 // localCode is such a run.
 var localCode = runner{bind: func(rd *reading, _ string) *effects.Script {
@@ -58,7 +58,7 @@ func installsLocal(r *effects.Run) bool {
 	}
 	installs, runs := installers.Has(program), runWords.Has(program)
 	manager, node, letter := packageManagers.Has(program), nodeManagers.Has(program), letters.Has(program)
-	first := 0 // of the words behind one that runs something
+	first := 0 // index of the word after a sub-command that runs something
 	for i, w := range words {
 		before := ""
 		if i > 0 {
@@ -70,7 +70,7 @@ func installsLocal(r *effects.Run) bool {
 		}
 		switch {
 		case runs && (w == "--" || i == first && program != "npm" && !strings.HasPrefix(w, "-")):
-			return false // npm alone has its options also behind the program's name
+			return false // only npm reads its own options after the program's name, too
 		case runs: // what follows the program's name is its own, and may have such options
 			if source(before) || packageOptions.Has(before) && namesLocal(program, w) || joined && (source(name) || packageOptions.Has(name) && namesLocal(program, value)) {
 				return true

@@ -204,7 +204,7 @@ for line in sys.stdin:
 	}
 }
 
-// TestRequirementsLinks: ".." behind a link leaves the folder that the link leads to.
+// TestRequirementsLinks: ".." after a link is the parent of the link's target.
 func TestRequirementsLinks(t *testing.T) {
 	for name, linked := range map[string]bool{"folder": false, "link": true} {
 		fs := fsfake.New(targetsRoot+"/.git/HEAD").File(targetsRoot+"/r.txt", "x\n").File(targetsRoot+"/a/r.txt", "-e .\n").File(targetsRoot+"/a/b/x", "").File(targetsRoot+"/folder/x", "")

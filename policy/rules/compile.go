@@ -101,8 +101,8 @@ func (l *Layer) endless() bool {
 	return l.stuck != nil && l.stuck.Load() > 0 || l.inUse != nil && l.inUse.Load() > 0
 }
 
-// Apart returns the layer for evaluations beside those of the layer itself: one of them that does
-// not end turns off all layers that Apart returns for l, and not l. They are off while l is.
+// Apart returns a copy of the layer for evaluations in the background: one that does not end turns
+// off all copies of l, and not l. They are off while l is.
 func (l *Layer) Apart() *Layer {
 	c := *l
 	c.stuck, c.inUse = l.apart, l.stuck

@@ -14,8 +14,8 @@ import (
 	"github.com/permd/permd/policy/evaltime"
 )
 
-// timerGrowth is how much the heap may grow while a rule is timed, in bytes: less than while
-// rules decide, so that these are not cancelled for what is timed beside them.
+// timerGrowth is how much the heap may grow while a rule is timed, in bytes: less than the limit of
+// an evaluation for a request, so that timing does not cause one to be cancelled.
 const timerGrowth = 12 << 20
 
 // Timer evaluates the rules of a snapshot one by one, to tell how long each takes. It uses no

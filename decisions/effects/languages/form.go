@@ -3,7 +3,7 @@ package languages
 import "strings"
 
 // FormFiles returns the files that curl reads for a part of a form (-F): NAME=VALUE,
-// NAME=<FILE or NAME=@FILE[,FILE…], each with ;KEY=VALUE behind it. Which values curl takes to
+// NAME=<FILE or NAME=@FILE[,FILE…], each with ;KEY=VALUE appended. Which values curl takes to
 // be quoted, and which keys name further files (headers=@FILE), differs between versions, so
 // ok is false for all that is not plain.
 func FormFiles(part string) (files []string, ok bool) {

@@ -3,7 +3,7 @@ package plainshell
 import "strings"
 
 // Substitutes reports whether a shell substitutes something in the text between double
-// quotes. A $ that ends a pattern stands for itself.
+// quotes. A $ at the end of a pattern is literal.
 func Substitutes(text string) bool {
 	if strings.Contains(text, "`") {
 		return true

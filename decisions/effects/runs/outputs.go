@@ -76,8 +76,8 @@ func (v *invocation) compilerLibraries() {
 	}
 }
 
-// compilerOpens adds the reads of files that a compiler finds by itself, through links: those
-// beside whatever is included, and libraries.
+// compilerOpens adds the reads of files that a compiler searches for by itself, through links:
+// precompiled headers next to the headers that are included, and libraries.
 func (v *invocation) compilerOpens() {
 	if !compilers.Has(v.run.Program) || v.b.Rest != nil || v.b.Remote || v.run.Cwd == "" || v.has([]string{"--version", "--help"}) {
 		return

@@ -28,7 +28,7 @@ func (d *daemon) waiting() []notify.Question {
 }
 
 // notifies returns what notifications show. A daemon that serves several people has no session
-// bus, and would show what one of them is asked to whoever sits at the machine.
+// bus, and the desktop may be that of another person.
 func (d *daemon) notifies() string {
 	if d.dirs.System {
 		return settings.NotifyOff

@@ -119,8 +119,8 @@ func (b *bus) place() string { return b.id + " " + b.server.Load().name }
 
 func (b *bus) close() { _ = b.conn.Close() }
 
-// watch asks for the signals that matter. The sender is compared as well, since any process may
-// send a signal to this one.
+// watch subscribes to the signals of the server and of the bus. Handlers compare the sender as
+// well: any process may send a signal to this connection.
 func (b *bus) watch(ctx context.Context) error {
 	ctx, cancel := limit(ctx)
 	defer cancel()
@@ -176,7 +176,7 @@ func (b *bus) show(ctx context.Context, replaces uint32, summary, body string, e
 		"category": dbus.MakeVariant("x-permd.question"),
 	}
 	ms := int32(min(max(expires.Milliseconds(), 1), 1<<31-1))
-	// No actions: whoever takes the server's name could say that one was chosen.
+	// No actions: any process that owns the server's name could invoke one.
 	err = b.call(ctx, b.server.Load().name, "Notify", "permd", replaces, "", summary, body, []string{}, hints, ms).Store(&id)
 	switch {
 	case err != nil:

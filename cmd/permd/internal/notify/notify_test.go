@@ -163,7 +163,7 @@ func TestClosed(t *testing.T) {
 	a, b, c := question("a"), question("b"), question("c")
 	p.asked(a, b)
 	to := p.shows(1, "2 calls").Sender
-	// A stranger says that it was closed, and is not heard.
+	// A NotificationClosed signal of another sender is ignored.
 	stranger := bus.Connect()
 	for range 100 {
 		if err := notifytest.SayClosed(stranger, to, 1, 2); err != nil {

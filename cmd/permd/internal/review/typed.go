@@ -13,7 +13,7 @@ type typed struct {
 	at   int // the cursor is before this character
 }
 
-// newTyped returns text with the cursor behind it.
+// newTyped returns text with the cursor at its end.
 func newTyped(text string) *typed {
 	t := &typed{text: []rune(text)}
 	t.at = len(t.text)
