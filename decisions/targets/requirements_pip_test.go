@@ -3,6 +3,7 @@ package targets
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -53,16 +54,14 @@ for line in sys.stdin:
     print(json.dumps(found), flush=True)
 `
 
-// TestRequirementsLocalOracle: where an answer about pip install is bound, pip takes nothing of folders and files
-// besides the files of requirements, as its own readers of words, files and requirements say.
-func TestRequirementsLocalOracle(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long: it starts pip; TestRequirements is the quick one")
-	}
-	if err := exec.Command("python3", "-c", "import pip._internal.commands.install").Run(); err != nil {
+// startPip runs a script in Python that answers each line with a line. It imports pip's own
+// module, without which the test is skipped.
+func startPip(t *testing.T, module, script string) (ask func(line string) (answer string)) {
+	t.Helper()
+	if err := exec.Command("python3", "-c", "import "+module).Run(); err != nil {
 		t.Skip("pip is missing")
 	}
-	pip := exec.Command("python3", "-c", pipReads)
+	pip := exec.Command("python3", "-c", script)
 	pip.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PIP_") })
 	pip.Env = append(pip.Env, "PIP_CONFIG_FILE="+os.DevNull)
 	in, err := pip.StdinPipe()
@@ -76,11 +75,27 @@ func TestRequirementsLocalOracle(t *testing.T) {
 	if err := pip.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		_ = in.Close()
 		_ = pip.Wait()
-	}()
+	})
 	answers := bufio.NewScanner(out)
+	return func(line string) string {
+		t.Helper()
+		if _, err := fmt.Fprintln(in, line); err != nil || !answers.Scan() {
+			t.Fatal("pip's reader has ended: ", err, answers.Err())
+		}
+		return answers.Text()
+	}
+}
+
+// TestRequirementsLocalOracle: where an answer about pip install is bound, pip takes nothing of folders and files
+// besides the files of requirements, as its own readers of words, files and requirements say.
+func TestRequirementsLocalOracle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts pip; TestRequirements is the quick one")
+	}
+	ask := startPip(t, "pip._internal.commands.install", pipReads)
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -127,11 +142,8 @@ func TestRequirementsLocalOracle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := in.Write(append(line, '\n')); err != nil || !answers.Scan() {
-			t.Fatal("pip's reader has ended: ", err, answers.Err())
-		}
 		var local []string
-		if err := json.Unmarshal(answers.Bytes(), &local); err != nil {
+		if err := json.Unmarshal([]byte(ask(string(line))), &local); err != nil {
 			t.Fatal(err)
 		}
 		run := &effects.Run{Program: "pip", Args: append([]string{"install"}, words...), Known: true, Cwd: top}

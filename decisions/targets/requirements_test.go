@@ -1,11 +1,9 @@
 package targets
 
 import (
-	"bufio"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -133,26 +131,7 @@ for line in sys.stdin:
         found = []
     print(" ".join(found), flush=True)
 `
-	if err := exec.Command("python3", "-c", "import pip._internal.req.req_file").Run(); err != nil {
-		t.Skip("pip is missing")
-	}
-	pip := exec.Command("python3", "-c", script)
-	in, err := pip.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := pip.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := pip.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = in.Close()
-		_ = pip.Wait()
-	}()
-	answers := bufio.NewScanner(out)
+	ask := startPip(t, "pip._internal.req.req_file", script)
 	seed := testload.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 3))
 	pick := func(list ...string) string { return list[rnd.IntN(len(list))] }
@@ -182,10 +161,7 @@ for line in sys.stdin:
 			filetest.Write(t, filepath.Join(top, name), text)
 		}
 		filetest.Write(t, filepath.Join(top, ".git/HEAD"), "")
-		if _, err := fmt.Fprintln(in, top); err != nil || !answers.Scan() {
-			t.Fatal("pip's reader has ended: ", err, answers.Err())
-		}
-		found := strings.Fields(answers.Text())
+		found := strings.Fields(ask(top))
 		run := &effects.Run{Program: "pip", Args: []string{"install", "-r", "r.txt"}, Known: true, Cwd: top}
 		s := Of(paths.OSFS{}, run, &effects.Disturbance{}, &effects.User{})
 		if s.Unbound != "" {
