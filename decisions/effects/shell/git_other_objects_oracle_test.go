@@ -12,6 +12,14 @@ import (
 	"github.com/permd/permd/internal/testload"
 )
 
+// bashIn returns what bash prints of a text with real git, whose home is a folder.
+func bashIn(home, dir, text string) string {
+	cmd := exec.Command("bash", "-c", text)
+	cmd.Dir, cmd.Env = dir, append(gitEnv(home), "PATH="+os.Getenv("PATH"))
+	out, _ := cmd.CombinedOutput()
+	return string(out)
+}
+
 // TestOtherObjectsOracle: git takes a name that ends as git describe writes it for the hash there,
 // whatever comes before, and shows other objects in the place of those that are replaced. What the
 // real git prints of a file that is in no commit asks.
@@ -24,12 +32,7 @@ func TestOtherObjectsOracle(t *testing.T) {
 		t.Fatal(err)
 	}
 	project := filepath.Join(top, "p")
-	run := func(text string) string {
-		cmd := exec.Command("bash", "-c", text)
-		cmd.Dir, cmd.Env = project, append(gitEnv(top), "PATH="+os.Getenv("PATH"))
-		out, _ := cmd.CombinedOutput()
-		return string(out)
-	}
+	run := func(text string) string { return bashIn(top, project, text) }
 	filetest.Write(t, filepath.Join(project, "README.md"), "hello\n")
 	run("git init -q -b main . && git add . && git commit -qm 1 && git tag v1 && echo two >> README.md && git commit -qam 2 && git checkout -q -b other && git checkout -q main")
 	filetest.Write(t, filepath.Join(project, ".env"), "SECRET=CANARY\n")
@@ -112,12 +115,7 @@ func TestUnknownReferencesOracle(t *testing.T) {
 				t.Fatal(err)
 			}
 			project := filepath.Join(top, "p")
-			run := func(text string) string {
-				cmd := exec.Command("bash", "-c", text)
-				cmd.Dir, cmd.Env = project, append(gitEnv(top), "PATH="+os.Getenv("PATH"))
-				out, _ := cmd.CombinedOutput()
-				return string(out)
-			}
+			run := func(text string) string { return bashIn(top, project, text) }
 			filetest.Write(t, filepath.Join(project, "README.md"), "hello\n")
 			run("git init -q -b main . && git add . && git commit -qm 1 && echo two >> README.md && git commit -qam 2")
 			run("echo SECRET=CANARY > ../.env && git replace $(git rev-parse HEAD:README.md) $(git hash-object -w ../.env) && " + tt.text)
@@ -148,12 +146,7 @@ func TestUnknownObjectsOracle(t *testing.T) {
 		t.Fatal(err)
 	}
 	var project string
-	run := func(text string) string {
-		cmd := exec.Command("bash", "-c", text)
-		cmd.Dir, cmd.Env = project, append(gitEnv(top), "PATH="+os.Getenv("PATH"))
-		out, _ := cmd.CombinedOutput()
-		return string(out)
-	}
+	run := func(text string) string { return bashIn(top, project, text) }
 	for name, text := range map[string]string{
 		"in a large pack":         "head -c 9000000 /dev/urandom > big && git add big && git commit -qm big && git repack -adq",
 		"in another repository":   "mkdir ../others && mv .git/objects ../others/of && mkdir -p .git/objects/info && echo ../../../others/of > .git/objects/info/alternates",

@@ -29,12 +29,7 @@ func TestRearrangedOracle(t *testing.T) {
 	const canary = "CANARY7z"
 	filetest.Write(t, filepath.Join(top, "notes"), canary+"\n")
 	project := filepath.Join(top, "p")
-	run := func(dir, text string) string {
-		cmd := exec.Command("bash", "-c", text)
-		cmd.Dir, cmd.Env = dir, append(gitEnv(top), "PATH="+os.Getenv("PATH"))
-		out, _ := cmd.CombinedOutput()
-		return string(out)
-	}
+	run := func(dir, text string) string { return bashIn(top, dir, text) }
 	reset := func() {
 		for _, dir := range []string{project, filepath.Join(top, "dst")} {
 			if err := os.RemoveAll(dir); err != nil {
