@@ -116,7 +116,7 @@ func (o *Selection) Assumed() string {
 }
 
 // absolute returns a text of a path as records have it, where it begins as lists show paths: with
-// the current directory, the one above or the home.
+// the current directory, the one above or the home. A slash at its end stays: ./src/ is no ./src2.
 func absolute(text string) (string, error) {
 	var dir string
 	var err error
@@ -129,5 +129,9 @@ func absolute(text string) (string, error) {
 	default:
 		return text, nil
 	}
-	return filepath.Join(dir, text), err
+	at := filepath.Join(dir, text)
+	if strings.HasSuffix(text, "/") && at != "/" {
+		at += "/"
+	}
+	return at, err
 }

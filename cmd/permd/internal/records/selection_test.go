@@ -18,7 +18,7 @@ func TestPathsAsShown(t *testing.T) {
 	t.Setenv("HOME", "/home/ann")
 	for text, want := range map[string]string{
 		"": "", "a.txt": "a.txt", "/etc/x": "/etc/x", "./a.txt": filepath.Join(dir, "a.txt"), "../x": filepath.Join(filepath.Dir(dir), "x"),
-		"~/.ssh": "/home/ann/.ssh", "~": "/home/ann", ".env": ".env", "a/./b": "a/./b",
+		"~/.ssh": "/home/ann/.ssh", "~": "/home/ann", "./src/": filepath.Join(dir, "src") + "/", "./": dir + "/", ".env": ".env", "a/./b": "a/./b",
 	} {
 		o := Selection{RecordFilter: decisions.RecordFilter{Path: text}}
 		f, err := o.Filter(time.Now(), false)
