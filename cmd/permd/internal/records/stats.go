@@ -18,7 +18,7 @@ import (
 // statistics are what decisions of a time were. Its JSON form is stable.
 type statistics struct {
 	Since     time.Time        `json:"since"`
-	Until     time.Time        `json:"until"`
+	Until     time.Time        `json:"until,omitzero"`
 	Decisions int64            `json:"decisions"`
 	Allow     int64            `json:"allow"`
 	Ask       int64            `json:"ask"`
