@@ -69,7 +69,7 @@ type Rule struct {
 	P99NS int64 `json:"p99Ns"`
 	// Cut is how many evaluations did not end by themselves, and Why the latest of them. After
 	// three of them it was not evaluated again. Those for which the heap grew too much count only
-	// after 16 in a row.
+	// after 16 in a row, and if none has ended by itself.
 	Cut int    `json:"cut,omitzero"`
 	Why string `json:"why,omitzero"`
 }
@@ -274,7 +274,8 @@ func (r *Report) conclude(m *meter, all []rules.RuleInfo) {
 		if got == nil {
 			return
 		}
-		one.Evaluations, one.Matched, one.Cut, one.Why = got.evaluations, got.matched, got.cut, got.why
+		one.Evaluations, one.Matched = got.evaluations, got.matched
+		one.Cut, one.Why = got.cutShort()
 		slices.Sort(got.calls)
 		one.P50NS, one.P99NS = quantile(got.calls, 50), quantile(got.calls, 99)
 		one.Share = float64(got.took) // of all, below

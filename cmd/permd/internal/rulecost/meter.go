@@ -42,7 +42,9 @@ type measured struct {
 	matched     int             // calls
 	took        time.Duration   // all
 	calls       []time.Duration // of each call in which it was evaluated
+	whole       bool            // an evaluation has ended by itself
 	crowded     int             // the latest evaluations, all of which were cut short because of the heap
+	crowdedBy   string          // the error of the latest of them
 	cut         int             // evaluations that did not end by themselves
 	why         string          // they did not
 	off         bool            // it is not evaluated any more
@@ -130,11 +132,12 @@ func (m *meter) note(one *rules.Timing) {
 	}
 	switch {
 	case one.Err == nil:
-		r.crowded = 0
+		r.whole, r.crowded = true, 0
 		return
 	case errors.Is(one.Err, context.Canceled): // the measurement has ended, not the rule
 		return
 	case one.Memory:
+		r.crowdedBy = one.Err.Error()
 		if r.crowded++; r.crowded < maxCrowded {
 			return
 		}
@@ -143,6 +146,15 @@ func (m *meter) note(one *rules.Timing) {
 	r.cut++
 	r.why = one.Err.Error()
 	r.off = r.cut >= maxCut || one.Endless
+}
+
+// cutShort returns how many evaluations did not end by themselves, and why. Those for which the heap
+// grew too much count if there is no other evaluation: nothing is known of how long it takes.
+func (r *measured) cutShort() (n int, why string) {
+	if r.cut == 0 && !r.whole {
+		return r.crowded, r.crowdedBy
+	}
+	return r.cut, r.why
 }
 
 // begin begins a call.
