@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -103,7 +104,7 @@ func (e *evaluator) askRules(ctx context.Context, m *evaluation, in *Input, now 
 		giveWay(ctx)
 		eff, p := m.effectAt(i)
 		in.Effect = eff
-		if p.err = ctx.Err(); p.err != context.DeadlineExceeded { // a deny counts for a call that was cancelled
+		if p.err = ctx.Err(); !errors.Is(p.err, context.DeadlineExceeded) { // a deny counts for a call that was cancelled
 			p.findings, p.err = m.snapshot.Evaluate(ctx, in)
 		}
 		if p.err != nil {

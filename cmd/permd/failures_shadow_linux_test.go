@@ -40,43 +40,6 @@ func startShadow(t *testing.T, rules string) (d *testDaemon, w *wire, file strin
 	return d, d.session(t, d.project(t, nil)), file
 }
 
-func (d *testDaemon) shadowFile(t *testing.T, rules string) string {
-	t.Helper()
-	config := filepath.Join(d.home, ".config", "permd")
-	writeFile(t, filepath.Join(config, "permd.toml"), "shadow = \"shadow.d\"\n")
-	file := filepath.Join(config, "shadow.d", "rules.yaml")
-	filetest.Write(t, file, rules)
-	return file
-}
-
-// shadow returns what was found.
-func (d *testDaemon) shadow(t *testing.T) *shadow.Report {
-	t.Helper()
-	var r *shadow.Report
-	if err := d.manage(t, shadow.Method, struct{}{}, &r); err != nil {
-		t.Fatal(err)
-	}
-	if r == nil {
-		r = new(shadow.Report)
-	}
-	return r
-}
-
-// waitShadow waits until what was found is as it should be.
-func (d *testDaemon) waitShadow(t *testing.T, what string, is func(r *shadow.Report) bool) {
-	t.Helper()
-	var r *shadow.Report
-	eventually.Holds(t, what, func() bool {
-		r = d.shadow(t)
-		return is(r)
-	}, func() string { return fmt.Sprintf("%+v\n%s", r, d.output.String()) })
-}
-
-func (d *testDaemon) waitTried(t *testing.T) {
-	t.Helper()
-	d.waitShadow(t, "the rules are tried", func(r *shadow.Report) bool { return r.Rules > 0 && r.Problem == "" })
-}
-
 func shadowBroken(t *testing.T) {
 	d, w, file := startShadow(t, denyStatus)
 	d.waitTried(t)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,44 @@ import (
 	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/internal/filetest"
 )
+
+// shadowFile has the daemon try rules of its own beside those in force.
+func (d *testDaemon) shadowFile(t *testing.T, rules string) string {
+	t.Helper()
+	config := filepath.Join(d.home, ".config", "permd")
+	writeFile(t, filepath.Join(config, "permd.toml"), "shadow = \"shadow.d\"\n")
+	file := filepath.Join(config, "shadow.d", "rules.yaml")
+	filetest.Write(t, file, rules)
+	return file
+}
+
+// shadow returns what was found.
+func (d *testDaemon) shadow(t *testing.T) *shadow.Report {
+	t.Helper()
+	var r *shadow.Report
+	if err := d.manage(t, shadow.Method, struct{}{}, &r); err != nil {
+		t.Fatal(err)
+	}
+	if r == nil {
+		r = new(shadow.Report)
+	}
+	return r
+}
+
+// waitShadow waits until what was found is as it should be.
+func (d *testDaemon) waitShadow(t *testing.T, what string, is func(r *shadow.Report) bool) {
+	t.Helper()
+	var r *shadow.Report
+	eventually.Holds(t, what, func() bool {
+		r = d.shadow(t)
+		return is(r)
+	}, func() string { return fmt.Sprintf("%+v\n%s", r, d.output.String()) })
+}
+
+func (d *testDaemon) waitTried(t *testing.T) {
+	t.Helper()
+	d.waitShadow(t, "the rules are tried", func(r *shadow.Report) bool { return r.Rules > 0 && r.Problem == "" })
+}
 
 // TestPolicyShadow: the setting counts without a restart, differences have the rules on both
 // sides and the calls, masked, the rules in force stay as they are, and without the setting
