@@ -1,6 +1,7 @@
 package decisions
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -20,7 +21,7 @@ import (
 // answer that lets a call run is a decision of its own there. Under other rules it is
 // counted as a call.
 func (e *Engine) StillHolds(ctx context.Context, req *Request, earlier *Decision) bool {
-	d, snap, err := e.decideAgain(ctx, req, earlier)
+	d, snap, err := e.decideAgain(ctx, req, earlier, bySameRules)
 	if err != nil || d.By == ByFailure {
 		return false
 	}
@@ -41,16 +42,34 @@ func (e *Engine) StillHolds(ctx context.Context, req *Request, earlier *Decision
 var (
 	// ErrChanged means that the call would do something else now, or is decided by other rules.
 	ErrChanged = errors.New("what the call would do has changed since the question")
+	// errDeniedNow means that rules or choices deny the call by now.
+	errDeniedNow = changed("by now, rules or a remembered choice deny the call")
+	// errAskedOtherwise means that the person would be shown something else.
+	errAskedOtherwise = changed("what is asked about the call has changed since the question")
 	// errNotInTime means that nobody knows: deciding again took longer than a decision may.
 	errNotInTime = errors.New("permd could not look in time whether the call would still do the same")
 )
 
+// changed is an ErrChanged that says more.
+type changed string
+
+func (c changed) Error() string { return string(c) }
+
+func (changed) Is(target error) bool { return target == ErrChanged }
+
 // errRules means that the rules cannot be had now.
 var errRules = errors.New("the rules could not be read")
 
-// decideAgain decides a request once more, by the rules of the earlier decision, which it
-// returns too.
-func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decision) (*Decision, Snapshot, error) {
+// againBy says by which rules a call is decided again.
+type againBy bool
+
+const (
+	bySameRules againBy = false // by those of the earlier decision, or not at all
+	byRulesNow  againBy = true  // by those of now, with what could be remembered
+)
+
+// decideAgain decides a request once more, and returns the rules too.
+func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decision, by againBy) (*Decision, Snapshot, error) {
 	now := e.now()
 	w := e.config.Underway.Begin(underway.AtRules, now)
 	defer w.End()
@@ -62,20 +81,23 @@ func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decisio
 	defer e.cache.release(received.buffer)
 	snap, err := e.policy.Snapshot(req.Peer.UID, received.project)
 	switch {
-	case err != nil && earlier.Policy.Digest != "":
+	case err != nil && by == bySameRules && earlier.Policy.Digest != "":
 		return nil, nil, ErrChanged
 	case err != nil:
 		return nil, nil, errRules
-	case snap.Digest() != earlier.Policy.Digest:
+	case by == bySameRules && snap.Digest() != earlier.Policy.Digest:
 		return nil, nil, ErrChanged
 	}
 	if received.cached != nil && received.cached.evaluation.snapshot != snap {
 		received.resolve(ctx, &e.evaluator, cacheableRequest(req))
 	}
 	quiet := *e
-	quiet.observe, quiet.proposer, quiet.log = nil, nil, slog.New(slog.DiscardHandler)
+	quiet.observe, quiet.log = nil, slog.New(slog.DiscardHandler)
+	if by == bySameRules {
+		quiet.proposer = nil
+	}
 	quiet.allContents = earlier.Verdict == Ask
-	d := &Decision{ID: earlier.ID, CallID: req.Call.ID}
+	d := &Decision{ID: earlier.ID, CallID: req.Call.ID, Policy: PolicyRef{snap.Digest()}}
 	quiet.decide(ctx, snap, req, received, d, now)
 	if ctx.Err() != nil {
 		return nil, nil, errNotInTime
@@ -85,11 +107,16 @@ func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decisio
 
 // Holds returns nil if a person's approval, given now, still fits the call: deciding
 // again would ask the same question, about the same effects and the same contents of
-// files, or would allow the same. Otherwise it returns [ErrChanged] or one that says that there was no time.
+// files, or would allow the same. By other rules than those of the question, the person
+// must be shown the same, too. Otherwise it returns [ErrChanged] or another reason.
 //
 // A question that was asked because of a failure holds unless a new decision denies it.
 func (e *Engine) Holds(ctx context.Context, req *Request, asked *Decision) error {
-	d, _, err := e.decideAgain(ctx, req, asked)
+	by := byRulesNow
+	if asked.By == ByFailure {
+		by = bySameRules
+	}
+	d, _, err := e.decideAgain(ctx, req, asked, by)
 	switch {
 	case errors.Is(err, ErrChanged):
 		return err
@@ -98,13 +125,19 @@ func (e *Engine) Holds(ctx context.Context, req *Request, asked *Decision) error
 	case asked.By == ByFailure && asked.Fingerprints == nil:
 		// Nothing was known about the call, and the person saw that.
 		if err == nil && d.Verdict == Deny {
-			return ErrChanged
+			return errDeniedNow
 		}
 		return nil
 	case errors.Is(err, errNotInTime):
 		return err
-	case err != nil || !d.fits(asked, e.digest != nil):
+	case err != nil:
 		return ErrChanged
+	case d.Verdict == Deny:
+		return errDeniedNow
+	case !d.fits(asked, e.digest != nil):
+		return ErrChanged
+	case d.Policy != asked.Policy && d.Verdict == Ask && !d.asksAs(asked):
+		return errAskedOtherwise
 	}
 	return nil
 }
@@ -131,6 +164,62 @@ func (d *Decision) fits(asked *Decision, compared bool) bool {
 		return a.Kind == b.Kind && a.Text == b.Text && a.From == b.From && a.Claimed == b.Claimed && a.Declared == b.Declared && slices.Equal(a.Tags, b.Tags) &&
 			(a.Verdict == Allow || a.Verdict == b.Verdict && a.Row == b.Row && a.Reason == b.Reason)
 	})
+}
+
+// WithoutMessage returns a copy of a request that does not keep the message alive in which it came.
+func (r *Request) WithoutMessage() *Request {
+	kept := *r
+	kept.Call.Input, kept.Call.Claims.Meta = bytes.Clone(r.Call.Input), bytes.Clone(r.Call.Claims.Meta)
+	return &kept
+}
+
+// errUndecided means that a call could not be decided again.
+var errUndecided = errors.New("the call could not be decided again")
+
+// Reconsider decides a call again that was left to a person, by the rules and choices of now,
+// and leaves nothing behind. It returns nil if the person would be shown the same, and an error
+// if that is not known.
+func (e *Engine) Reconsider(ctx context.Context, req *Request, asked *Decision) (*Decision, error) {
+	d, _, err := e.decideAgain(ctx, req, asked, byRulesNow)
+	switch {
+	case err != nil:
+		return nil, err
+	case ctx.Err() != nil:
+		return nil, errNotInTime
+	}
+	d.finalize(req, e.unattended != nil && e.unattended())
+	switch {
+	case d.By == ByFailure:
+		return nil, errUndecided
+	case d.asksAs(asked) && d.fits(asked, e.digest != nil):
+		return nil, nil
+	}
+	return d, nil
+}
+
+// DecideAgain is Decide for the call of an open question. A person's approval of the same call
+// that waits for the call itself is not consumed.
+func (e *Engine) DecideAgain(ctx context.Context, req *Request) *Decision {
+	again := *e
+	again.takeApproval = nil
+	return again.Decide(ctx, req)[0]
+}
+
+// asksAs reports whether a person who is asked would be shown what they were shown before: the
+// effects with why each is asked about, and how the answer can be remembered.
+func (d *Decision) asksAs(asked *Decision) bool {
+	return d.Verdict == Ask && asked.Verdict == Ask && d.By == asked.By && d.Reason == asked.Reason && d.NotRemembered == asked.NotRemembered &&
+		slices.Equal(d.Widths, asked.Widths) && slices.EqualFunc(d.Effects, asked.Effects, func(a, b EffectDecision) bool {
+		return a.Verdict == b.Verdict && a.Row == b.Row && a.Reason == b.Reason && a.Text == b.Text && a.Outdated.sameAs(b.Outdated)
+	})
+}
+
+// sameAs reports whether both say the same, or are both nil.
+func (o *Outdated) sameAs(p *Outdated) bool {
+	if o == nil || p == nil {
+		return o == p
+	}
+	return *o == *p
 }
 
 // sameAs reports whether two decisions are the same for the same effects.

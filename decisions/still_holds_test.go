@@ -16,7 +16,7 @@ import (
 // otherRules is the same policy with another digest.
 type otherRules struct{ *fakePolicy }
 
-func (p otherRules) Snapshot(uint32, string) (Snapshot, error) { return p, nil }
+func (p otherRules) Snapshot(uint32, string) (Snapshot, error) { return p, p.snapErr }
 func (otherRules) Digest() string                              { return "other" }
 
 // TestStillHolds: an earlier answer still holds only as long as deciding again would
@@ -166,6 +166,85 @@ func TestHoldsNotInTime(t *testing.T) {
 	other.Policy.Digest = "other"
 	if err := e.Holds(t.Context(), req, &other); !errors.Is(err, ErrChanged) {
 		t.Errorf("other rules: %v", err)
+	}
+}
+
+// otherLabels proposes the same widths in other words.
+type otherLabels struct{ fakeProposer }
+
+func (o *otherLabels) Propose(q *MemoryQuery) []Proposal {
+	list := o.fakeProposer.Propose(q)
+	for i := range list {
+		list[i].Rule += " and more"
+	}
+	return list
+}
+
+// TestReconsider: a call is decided again only if the person would be shown something else, or nobody
+// needs to be asked. Only then a yes counts that they give by other rules.
+func TestReconsider(t *testing.T) {
+	remember := func(f Finding, is bool) Finding { f.Remember = &is; return f }
+	because := func(f Finding, why string) Finding { f.Reason = why; return f }
+	for name, tt := range map[string]struct {
+		change func(p *fakePolicy, m *fakeMemory, r *Request)
+		want   Verdict // "" for the same question
+		fails  bool
+		holds  bool
+	}{
+		"nothing":        {func(*fakePolicy, *fakeMemory, *Request) {}, "", false, true},
+		"another place":  {func(p *fakePolicy, _ *fakeMemory, _ *Request) { p.fired[0].Rule.At = "y.rego:7" }, "", false, true},
+		"another reason": {func(p *fakePolicy, _ *fakeMemory, _ *Request) { p.fired[0] = because(p.fired[0], "x") }, Ask, false, false},
+		"another layer": {func(p *fakePolicy, _ *fakeMemory, _ *Request) {
+			p.fired[0] = because(finding(Org, SetAsk), p.fired[0].Reason)
+		}, Ask, false, false},
+		"other widths":        {func(*fakePolicy, *fakeMemory, *Request) {}, Ask, false, false},
+		"no widths":           {func(p *fakePolicy, _ *fakeMemory, _ *Request) { p.fired[0] = remember(p.fired[0], false) }, Ask, false, false},
+		"an allow":            {func(p *fakePolicy, _ *fakeMemory, _ *Request) { p.fired[0] = finding(User, SetAllow) }, Allow, false, true},
+		"a deny":              {func(p *fakePolicy, _ *fakeMemory, _ *Request) { p.fired[0] = finding(Org, SetDeny) }, Deny, false, false},
+		"a remembered reject": {func(_ *fakePolicy, m *fakeMemory, _ *Request) { m.reject = &Choice{ID: "n"} }, Deny, false, false},
+		"another call":        {func(_ *fakePolicy, _ *fakeMemory, r *Request) { r.Call.Input = []byte(`{"command":"frob y"}`) }, Ask, false, false},
+		"rules fail":          {func(p *fakePolicy, _ *fakeMemory, _ *Request) { p.err = errors.New("broken") }, "", true, false},
+		"rules have gone":     {func(p *fakePolicy, _ *fakeMemory, _ *Request) { p.snapErr = errors.New("gone") }, "", true, false},
+		"rules panic":         {func(p *fakePolicy, _ *fakeMemory, _ *Request) { p.panics = true }, "", true, false},
+	} {
+		for _, other := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				p, m, j, e := newFakes(t)
+				e.proposer = &fakeProposer{}
+				e.takeApproval = func(*Request, *Decision) bool { return false }
+				p.fired = []Finding{finding(User, SetAsk)}
+				r := bash(t, "frob x")
+				asked := e.Decide(t.Context(), r)[0]
+				if asked.Verdict != Ask || len(asked.Widths) == 0 {
+					t.Fatalf("%+v", asked)
+				}
+				e.takeApproval = func(*Request, *Decision) bool { t.Error("an approval is consumed"); return true }
+				tt.change(p, m, r)
+				if name == "other widths" {
+					e.proposer = &otherLabels{}
+				}
+				if other {
+					e.policy = otherRules{p}
+				}
+				d, err := e.Reconsider(t.Context(), r, asked)
+				got := Verdict("")
+				if d != nil {
+					got = d.Verdict
+				}
+				if got != tt.want || (err != nil) != tt.fails {
+					t.Errorf("decided again: %q, %v, want %q", got, err, tt.want)
+				}
+				if len(j.recs) != 1 {
+					t.Errorf("%d records", len(j.recs))
+				}
+				if err := e.Holds(t.Context(), r, asked); other && (err == nil) != tt.holds {
+					t.Errorf("a yes: %v, want %v", err, tt.holds)
+				}
+				if d := e.DecideAgain(t.Context(), r); len(j.recs) != 2 || tt.want != "" && d.Verdict != tt.want {
+					t.Errorf("for the record: %s, %d records", d.Verdict, len(j.recs))
+				}
+			})
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -31,9 +32,9 @@ about. Without DECISION, list these calls.
 Where the client waits for your answer, the call runs now. A harness has blocked
 it: the same call is then allowed once, in the same session, within half an
 hour: tell the agent to try again. Nothing is remembered unless you choose a
-width with --width; the list shows the widths of each call, and how many of the
-latest requests each would have matched. Without it, a yes
-that no call has used ends with the daemon.
+width with --width, which can be written --always too; the list shows the widths
+of each call, and how many of the latest requests each would have matched.
+Without it, a yes that no call has used ends with the daemon.
 
 Calls that a rule denies cannot be allowed this way. Agents are denied this
 command.
@@ -66,6 +67,12 @@ command.
 		},
 	}
 	f := cmd.Flags()
+	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "always" {
+			name = "width"
+		}
+		return pflag.NormalizedName(name)
+	})
 	f.StringVar(&o.Width, "width", "", "remember this `width` of the answer: w1, w2 or w3")
 	f.StringVar(&o.Scope, "scope", "", "remember it in this `scope`: session, session+children, project or user")
 	f.Var(cli.Duration{To: &limit}, "for", "forget it after this `duration`, such as 8h or 7d")

@@ -149,7 +149,13 @@ func (a *app) awaitAnswer(ctx context.Context, to client.Caller, d *decisions.De
 		return "", fmt.Errorf("waiting for an answer: %w", err)
 	}
 	if a.JSON {
-		return r.Verdict(), cli.PrintJSON(a.Out, givenAnswer{d.ID, r.Answer})
+		return r.Verdict(), cli.PrintJSON(a.Out, givenAnswer{d.ID, r.Answer, r.DecidedBy})
+	}
+	if r.Decision != nil {
+		fmt.Fprintf(a.Out, "%s by %s, which has changed meanwhile: %s\n", map[decisions.Verdict]string{
+			decisions.Allow: "allowed", decisions.Deny: "denied", decisions.Ask: "asked",
+		}[r.Verdict()], r.DecidedBy, display.Display(r.Decision.Reason))
+		return r.Verdict(), nil
 	}
 	fmt.Fprintf(a.Out, "%s\n", map[decisions.Verdict]string{
 		decisions.Allow: "allowed by a person", decisions.Deny: "denied by a person", decisions.Ask: "nobody has answered",
@@ -161,6 +167,8 @@ func (a *app) awaitAnswer(ctx context.Context, to client.Caller, d *decisions.De
 type givenAnswer struct {
 	DecisionID string `json:"decisionId"`
 	Answer     string `json:"answer"` // allow, deny or none
+	// DecidedBy is who has decided where no person has answered.
+	DecidedBy decisions.DecidedBy `json:"decidedBy,omitzero"`
 }
 
 // caller returns what decides calls: the daemon or, with --local, this process.

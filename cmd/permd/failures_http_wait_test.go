@@ -118,6 +118,21 @@ func httpWaits(t *testing.T) {
 		d.waiting(t, 0)
 		refuses("the client is gone", "allow", id)
 
+		h = c.hold(t, "wait=600", tt.path, tt.body)
+		d.waiting(t, 1)
+		d.policy(t, "now.rego", `allow contains "by now" if { input.effect.kind == "use" }`)
+		d.reload(t)
+		is("allowed by now", tt.path, <-h.answer, tt.runs)
+		d.policy(t, "now.rego", `deny contains "frob" if { input.effect.tool == "frob" }`)
+		d.reload(t)
+		h = c.hold(t, "wait=600", tt.path, tt.body)
+		d.waiting(t, 1)
+		d.policy(t, "now.rego", `deny contains "by now" if { input.effect.kind == "use" }`)
+		d.reload(t)
+		is("denied by now", tt.path, <-h.answer, denied)
+		d.policy(t, "now.rego", `deny contains "frob" if { input.effect.tool == "frob" }`)
+		d.reload(t)
+
 		is("a client that does not wait", tt.path, <-c.hold(t, "respond-async, wait=0", tt.path, tt.body).answer, asks)
 		if got := <-c.hold(t, "wait=long", tt.path, tt.body).answer; got.Status != 400 {
 			t.Errorf("a wait that is no number: %+v", got)

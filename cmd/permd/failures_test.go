@@ -35,6 +35,8 @@ func TestFailures(t *testing.T) {
 		{"memory damaged", memoryDamaged},
 		{"choice changed, memory locked", changeLocked},
 		{"client of changes that never reads", changesUnread},
+		{"rules break, hang or end with their client while open questions are decided again", reconsiderFails},
+		{"rules change all the time while many clients wait", reconsiderStorm},
 		{"change of a choice taken back, memory locked", undoLocked},
 		{"change of a choice taken back, daemon killed", undoKilled},
 		{"memory's log damaged", memoryLogDamaged},

@@ -9,13 +9,15 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// elsewhereAnswer is the person's answer to the question of one call that did not come with
-// aap/answer: that of permd/choose, or of permd allow while permd/wait waits.
+// elsewhereAnswer is the answer to the question of one call that did not come with aap/answer:
+// that of permd/choose, or of permd allow while permd/wait waits; or what rules or choices, which
+// have changed, say while it does.
 type elsewhereAnswer struct {
 	question   *decisions.Decision
 	verdict    decisions.Verdict
 	remembered bool
 	at         time.Time
+	reason     string // why rules or choices deny the call by now
 }
 
 // pendingQuestion returns the question of a call. It must not take the batch's lock, which
@@ -32,8 +34,19 @@ func (h *handler) pendingQuestion(t *requestContext, e *entry, d *decisions.Deci
 				return native.Resolution{}, errors.New(whyAffected)
 			}
 			return native.Resolution{Verdict: s.Verdict, OnStored: func(remembered bool) {
-				e.elsewhere.Store(&elsewhereAnswer{d, s.Verdict, remembered, h.Time()})
+				e.elsewhere.Store(&elsewhereAnswer{d, s.Verdict, remembered, h.Time(), ""})
 			}}, nil
+		},
+		Again: func(now *decisions.Decision) func(native.Selection) (native.Resolution, error) {
+			if now.Verdict == decisions.Ask || now.Verdict == decisions.Allow && e.affected.Load() {
+				return nil // the batch is decided as a whole
+			}
+			return func(s native.Selection) (native.Resolution, error) {
+				return native.Resolution{Verdict: s.Verdict, OnStored: func(bool) {
+					// As a choice: before any call of the batch is released, rules decide it again.
+					e.elsewhere.Store(&elsewhereAnswer{d, s.Verdict, true, h.Time(), reasonOf(now)})
+				}}, nil
+			}
 		},
 	}
 }
@@ -100,7 +113,7 @@ func (b *batch) applyElsewhere(e *entry, asks *native.PendingQuestions) {
 		}
 		asks.Remove(e.decision.ID)
 	}
-	e.applyVerdict(a.verdict, a.remembered, "")
+	e.applyVerdict(a.verdict, a.remembered, a.reason)
 }
 
 // applyVerdict applies the person's answer. remembered tells whether an allow is also a choice

@@ -235,8 +235,22 @@ func (p *pendingRequest) ask(d *decisions.Decision) error {
 		return errors.New("encoding the decision")
 	}
 	p.state.Questions.Add(&native.PendingQuestion{ID: d.ID, SessionID: p.session, RequestID: p.requestID, Size: p.size(), Offer: d.Offer,
-		Resolve: p.pickAndRecord(d, p.onAllowed), Digest: d.Policy.Digest, Cwd: p.request.Call.Cwd, Decision: d, Request: &p.request, Refresh: p.refresh})
+		Resolve: p.pickAndRecord(d, p.onAllowed), Again: p.decidedNow(), Digest: d.Policy.Digest, Cwd: p.request.Call.Cwd, Decision: d, Request: &p.request, Refresh: p.refresh})
 	return &socket.Error{Code: socket.CodeAsk, Message: "ask the person: " + d.Reason, Data: strictjson.Value(data)}
+}
+
+// decidedNow is native.PendingQuestion.Again. A call that was decided as in the shell of then is not
+// allowed in another one.
+func (p *pendingRequest) decidedNow() func(*decisions.Decision) func(native.Selection) (native.Resolution, error) {
+	call := &p.request.Call
+	live := p.handler.ShellStaysAlive(call.Agent) || call.Declared.RunsShell()
+	same := p.state.Shells.Since(p.session)
+	return func(d *decisions.Decision) func(native.Selection) (native.Resolution, error) {
+		if d.Verdict == decisions.Allow && (live && !same() || p.turns.cancelled()) {
+			return nil
+		}
+		return p.pickAndRecord(d, p.onAllowed)
+	}
 }
 
 // pickAndRecord returns pick with recording of an approval.

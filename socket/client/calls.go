@@ -189,10 +189,14 @@ func Choose(ctx context.Context, c Caller, choice *Choice) (*ChoiceResult, error
 }
 
 // WaitResult is the result of permd/wait: that of permd/choose for the answer that a person
-// gave elsewhere.
+// gave elsewhere, or for what rules or choices decide by now.
 type WaitResult struct {
 	// Answer is "allow" or "deny", and "none" if nobody answered in time.
 	Answer string `json:"answer"`
+	// DecidedBy is who has decided where no person has answered, "" otherwise; Decision is then
+	// what they have decided.
+	DecidedBy decisions.DecidedBy `json:"decidedBy"`
+	Decision  *decisions.Decision `json:"decision"`
 	ChoiceResult
 }
 

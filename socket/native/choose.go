@@ -90,6 +90,10 @@ func (p *chooseParams) reserve(asks *PendingQuestions, fromElsewhere bool) (*res
 		asks.release(ask)
 		return nil, socket.Refuse("answering the question: %v", err)
 	}
+	if ask.ID != p.DecisionID && picked.Verdict != decisions.Deny {
+		asks.finish(ask)
+		return nil, errAskedAnew // this is the answer to what was asked before
+	}
 	remember, err := p.choice(ask, picked, fromElsewhere)
 	if err != nil {
 		asks.release(ask)

@@ -106,7 +106,7 @@ func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 			case at.tree != nil:
 				h.Persistent.addQuestion(at.tree, reqs[i], d)
 			default:
-				state.Questions.Add(&PendingQuestion{ID: d.ID, SessionID: p.SessionID, RequestID: request, Offer: d.Offer, Resolve: selectVerdict,
+				state.Questions.Add(&PendingQuestion{ID: d.ID, SessionID: p.SessionID, RequestID: request, Offer: d.Offer, Resolve: selectVerdict, Again: shells.decidedNow(p.SessionID, live),
 					Digest: d.Policy.Digest, Cwd: reqs[i].Call.Cwd, Decision: d, Request: reqs[i], Refresh: RefreshSession(h.Sessions, owner, p.SessionID)})
 			}
 		}
@@ -121,6 +121,18 @@ func selectVerdict(p Selection) (Resolution, error) {
 		return Resolution{}, errors.New("the request had no options; name a verdict")
 	}
 	return Resolution{Verdict: p.Verdict}, nil
+}
+
+// decidedNow is PendingQuestion.Again of permd/decide. live is set where the shell stays alive: a call
+// that was decided as in the shell of then is not allowed in another one.
+func (s *Shells) decidedNow(session string, live bool) func(*decisions.Decision) func(Selection) (Resolution, error) {
+	same := s.Since(session)
+	return func(d *decisions.Decision) func(Selection) (Resolution, error) {
+		if d.Verdict == decisions.Allow && live && !same() {
+			return nil
+		}
+		return selectVerdict
+	}
 }
 
 func (p *decideParams) check() error {

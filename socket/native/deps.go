@@ -10,7 +10,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Decider decides calls; decisions.Engine is one.
+// Decider decides calls; decisions.Engine is one. A yes to a question counts after the rules have
+// changed only if it is a Reconsiderer, too.
 type Decider interface {
 	// Decide returns a decision for each request, in order.
 	Decide(ctx context.Context, reqs ...*decisions.Request) []*decisions.Decision

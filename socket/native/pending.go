@@ -1,13 +1,12 @@
 package native
 
 import (
-	"bytes"
+	"cmp"
 	"slices"
 	"sync"
-	"sync/atomic"
+	"time"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 )
 
@@ -33,7 +32,7 @@ type PendingQuestion struct {
 	SessionID string // the session's id, "" for none
 	RequestID string // the request's id (RequestKey), "" for none
 	// Digest identifies the rules that left the call to the person, and Cwd is the
-	// session's folder, "" if none: an approval counts under the same rules only.
+	// session's folder, "" if none.
 	Digest, Cwd string
 	// Decision is the question, and Request the request that it is about: an approval
 	// counts only while the call would do the same. They are nil if the call is decided
@@ -50,7 +49,14 @@ type PendingQuestion struct {
 	// Resolve converts the selection to what to send the agent. An error says why the
 	// selection does not fit the request; the question then stays open.
 	Resolve func(Selection) (Resolution, error)
+	// Again returns Resolve for another decision of the call, that rules or choices make while
+	// the question is open; for one that asks it returns nil if the question then ends. It is
+	// called from any goroutine. Nil means that the question is decided once, and that a
+	// yes to it counts under the same rules only.
+	Again func(*decisions.Decision) func(Selection) (Resolution, error)
 
+	at       time.Time     // when it was added
+	was      string        // the id under which its client knows it, "" for ID
 	reserved bool          // an answer is being stored
 	ran      bool          // its call has run
 	ended    chan struct{} // closed when the question is removed; nil if nobody waits for it
@@ -87,11 +93,9 @@ type PendingQuestions struct {
 // memory for all. One that does not fit even without the others is not added.
 func (a *PendingQuestions) Add(ask *PendingQuestion) {
 	if ask.Request != nil {
-		r := *ask.Request
-		// The copy does not keep the message alive.
-		r.Call.Input, r.Call.Claims.Meta = bytes.Clone(r.Call.Input), bytes.Clone(r.Call.Claims.Meta)
-		ask.Request = &r
+		ask.Request = ask.Request.WithoutMessage()
 	}
+	ask.at = time.Now()
 	n := ask.size()
 	if n > maxPendingBytes {
 		return
@@ -183,11 +187,11 @@ func (a *PendingQuestions) Ran(session, call string) (ids []string) {
 	return ids
 }
 
-// reserve reserves a question for one answer.
+// reserve reserves a question for one answer, also one that its client knows by that id.
 func (a *PendingQuestions) reserve(id string) (*PendingQuestion, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	i := slices.IndexFunc(a.list, func(ask *PendingQuestion) bool { return ask.ID == id && !ask.reserved })
+	i := slices.IndexFunc(a.list, func(ask *PendingQuestion) bool { return ask.isKnownAs(id) && !ask.reserved })
 	if i < 0 {
 		return nil, errNotOpen
 	}
@@ -224,12 +228,15 @@ func (a *PendingQuestion) end() {
 	}
 }
 
+// isKnownAs reports whether the client knows the question by that id, or others do.
+func (a *PendingQuestion) isKnownAs(id string) bool { return a.ID == id || a.was != "" && a.was == id }
+
 // watch returns an open question, and a channel that is closed when it is removed. A
 // question is watched by one at a time.
 func (a *PendingQuestions) watch(id string) (*PendingQuestion, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	i := slices.IndexFunc(a.list, func(ask *PendingQuestion) bool { return ask.ID == id && !ask.reserved })
+	i := slices.IndexFunc(a.list, func(ask *PendingQuestion) bool { return ask.isKnownAs(id) && !ask.reserved })
 	switch {
 	case i < 0:
 		return nil, errNotOpen
@@ -240,12 +247,40 @@ func (a *PendingQuestions) watch(id string) (*PendingQuestion, error) {
 	return a.list[i], nil
 }
 
-// unwatch ends the watching of a question.
-func (a *PendingQuestions) unwatch(ask *PendingQuestion) {
+// unwatch ends the watching of a question, by its channel.
+func (a *PendingQuestions) unwatch(ended <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if slices.Contains(a.list, ask) {
-		ask.ended = nil
+	for _, ask := range a.list {
+		if ask.ended == ended {
+			ask.ended = nil
+		}
+	}
+}
+
+// replace puts a question in the place of a reserved one, and reports whether it could.
+func (a *PendingQuestions) replace(ask, by *PendingQuestion) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := slices.Index(a.list, ask)
+	if i < 0 {
+		return false
+	}
+	before := a.size
+	if a.size += by.size() - ask.size(); a.size > maxPendingBytes || !a.reserveMemory() {
+		a.size = before
+		return false
+	}
+	by.ended = ask.ended
+	a.list[i] = by
+	return true
+}
+
+// anew returns the question that another decision of the call is, for the same client.
+func (a *PendingQuestion) anew(d *decisions.Decision, resolve func(Selection) (Resolution, error)) *PendingQuestion {
+	return &PendingQuestion{
+		ID: d.ID, was: cmp.Or(a.was, a.ID), SessionID: a.SessionID, RequestID: a.RequestID, Digest: d.Policy.Digest, Cwd: a.Cwd, Decision: d,
+		Request: a.Request, Refresh: a.Refresh, Size: a.Size, Offer: d.Offer, Resolve: resolve, Again: a.Again, at: time.Now(), ran: a.ran,
 	}
 }
 
@@ -279,120 +314,4 @@ func (a *PendingQuestion) size() int {
 		}
 	}
 	return n
-}
-
-// State is what permd's own protocol keeps for a connection. All but Questions and
-// Shells is only touched on the connection's reading goroutine.
-type State struct {
-	Questions PendingQuestions
-	Shells    Shells
-
-	// declared are the sessions that were declared on the connection.
-	declared     map[string]declaredSession
-	tools        toolsDigest                   // of those that its first declaration of tools names
-	sizes        map[string]int                // of the declarations, in bytes, as they are reserved
-	resize       func(reserved, size int) bool // see socket.Conn.Resize
-	onEnd        []func(session string)
-	onCancel     []func(session string)
-	onDeclare    []func(session string)
-	usesID       []func(id string) bool
-	http         bool // see OverHTTP
-	disconnected bool // the end of the connection is already watched
-
-	// eof is closed when nothing more is read of the client; nil before one waits.
-	eof chan struct{}
-	// waits counts the requests that wait for a person (permd/wait).
-	waits atomic.Int32
-}
-
-type stateKey struct{}
-
-// StateOf returns the state of a connection. Only to be called from a method.
-func StateOf(c *socket.Conn) *State {
-	return c.Value(stateKey{}, func() any {
-		s := &State{declared: map[string]declaredSession{}}
-		s.resize, s.Questions.resize = c.Resize, c.Resize
-		// A client that withdraws a request which was answered with a question withdraws
-		// that question too.
-		c.OnWithdraw(func(id strictjson.Value) { s.Questions.RemoveRequest(RequestKey(id)) })
-		return s
-	}).(*State)
-}
-
-// RequestKey returns a request's id in a form that is equal for all its notations, ""
-// for no id.
-func RequestKey(id strictjson.Value) string {
-	if s, ok := strictjson.ParseString(id); ok {
-		return "s" + s
-	}
-	return string(id)
-}
-
-// OnEnd registers f to be called, on the reading goroutine, when a session of
-// the connection is closed.
-func (s *State) OnEnd(f func(session string)) { s.onEnd = append(s.onEnd, f) }
-
-// OnCancel registers f to be called, on the reading goroutine, when the client
-// cancels the work in a session.
-func (s *State) OnCancel(f func(session string)) { s.onCancel = append(s.onCancel, f) }
-
-// Cancel removes the questions of a session whose turn was cancelled. It must only be
-// called from a method.
-func (s *State) Cancel(session string) {
-	s.Questions.RemoveSession(session)
-	for _, f := range s.onCancel {
-		f(session)
-	}
-}
-
-// OnDeclare registers f to be called, on the reading goroutine, when a session
-// of the connection is declared for the first time.
-func (s *State) OnDeclare(f func(session string)) { s.onDeclare = append(s.onDeclare, f) }
-
-// OnIDInUse registers f, which reports whether an id is that of something else on
-// the connection for which choices are remembered as for a session: then no
-// session can have it.
-func (s *State) OnIDInUse(f func(id string) bool) { s.usesID = append(s.usesID, f) }
-
-// reserveSession reserves memory for the declaration of a session, and reports whether
-// the connection may have it.
-func (s *State) reserveSession(id string, size int) bool {
-	if size += 1 << 10; !s.resize(s.sizes[id], size) {
-		return false
-	}
-	if s.sizes == nil {
-		s.sizes = map[string]int{}
-	}
-	s.sizes[id] = size
-	return true
-}
-
-// releaseSession releases the memory of a session's declaration.
-func (s *State) releaseSession(id string) {
-	s.resize(s.sizes[id], 0)
-	delete(s.sizes, id)
-}
-
-func (s *State) declare(session string) {
-	for _, f := range s.onDeclare {
-		f(session)
-	}
-}
-
-func (s *State) end(session string) {
-	s.Questions.RemoveSession(session)
-	s.Shells.forget(session)
-	delete(s.declared, session)
-	s.releaseSession(session)
-	for _, f := range s.onEnd {
-		f(session)
-	}
-}
-
-// disconnect registers f once for the end of the connection.
-func (s *State) disconnect(c *socket.Conn, f func()) {
-	if !s.disconnected {
-		s.disconnected = true
-		c.OnClose(f)
-	}
 }

@@ -44,6 +44,7 @@ type PersistentSessions struct {
 	questions []*boundQuestion // the oldest first
 	grants    []grant
 	granting  []*boundQuestion // those whose yes for once is being logged
+	again     *Reconsideration // nil for none
 }
 
 type sessionTreeKey struct {

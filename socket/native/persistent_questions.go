@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/decisions/effects/display"
 )
 
 // Bounds of the questions that wait for an answer out of band, and of the answers that
@@ -42,14 +40,6 @@ type OpenQuestion struct {
 	Until time.Time
 }
 
-// boundQuestion is an open question with what its answer applies to.
-type boundQuestion struct {
-	OpenQuestion
-	tree      *sessionTree
-	key       callKey
-	answering bool // an answer is being stored
-}
-
 // ErrNoQuestion means that no question of that id waits.
 var ErrNoQuestion = errors.New("no question of that id waits")
 
@@ -63,15 +53,16 @@ func (l *PersistentSessions) addQuestion(f *sessionTree, req *decisions.Request,
 	if !ok {
 		return
 	}
+	if again := l.insert(f, l.newQuestion(f, req.WithoutMessage(), d, key)); again != nil {
+		again.begun(f, f.owner.UID, time.Now())
+	}
+}
+
+// insert adds a question, and returns what decides it again, nil for nothing.
+func (l *PersistentSessions) insert(f *sessionTree, added *boundQuestion) *Reconsideration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.questions = append(l.questions, &boundQuestion{
-		OpenQuestion: OpenQuestion{
-			Decision: d, UID: f.owner.UID, Harness: f.harness, Session: req.Session.ID,
-			Tool: req.Call.Tool.Name, Cwd: req.Call.Cwd, Arguments: argumentsOf(req, d), Asked: l.Now(),
-		},
-		tree: f, key: key,
-	})
+	l.questions = append(l.questions, added)
 	n, size := 0, 0
 	for i := len(l.questions) - 1; i >= 0; i-- {
 		q := l.questions[i]
@@ -82,31 +73,7 @@ func (l *PersistentSessions) addQuestion(f *sessionTree, req *decisions.Request,
 			l.questions = slices.Delete(l.questions, i, i+1)
 		}
 	}
-}
-
-// argumentsOf returns the arguments of a tool that permd cannot look into.
-func argumentsOf(req *decisions.Request, d *decisions.Decision) string {
-	if len(req.Call.Input) == 0 || !slices.ContainsFunc(d.Effects, func(e decisions.EffectDecision) bool { return e.Kind == effects.KindUse }) {
-		return ""
-	}
-	if text, ok := display.Arguments(req.Call.Input); ok {
-		return text
-	}
-	return fmt.Sprintf("too long to be shown: %d bytes", len(req.Call.Input))
-}
-
-func (q *boundQuestion) size() int {
-	n := 1<<10 + len(q.Arguments)
-	if q.Decision.Offer != nil {
-		n += q.Decision.Offer.Size
-	}
-	for i := range q.Decision.Effects {
-		n += 256 + len(q.Decision.Effects[i].Text)
-	}
-	for _, f := range q.Decision.Contents {
-		n += 32 + len(f.Path)
-	}
-	return n
+	return l.again
 }
 
 // deleteQuestions removes questions.

@@ -43,6 +43,21 @@ func (s *Shells) ApplyTo(session string, c *effects.Call) {
 // unknownFolder is the folder of environments that are no longer known.
 var unknownFolder = []string{""}
 
+// Since returns what reports whether no call since may have changed the session's shell.
+func (s *Shells) Since(session string) (same func() bool) {
+	type state struct {
+		all, changed       bool
+		folders, activated int // they only grow
+	}
+	now := func() state {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return state{s.all, s.changed[session], len(s.folders[session]), len(s.activated[session])}
+	}
+	then := now()
+	return func() bool { return now() == then }
+}
+
 // Changed reports whether an earlier call may have changed the session's shell
 // in ways that cannot be followed.
 func (s *Shells) Changed(session string) bool {

@@ -10,9 +10,9 @@ import (
 
 // A person takes time to answer. Meanwhile the rules may change, the session
 // may move to another folder or mode, and the script, link or file that the
-// call is about may be replaced. A yes applies to what the person was asked, so
-// after such a change it is refused and the client must ask about the call
-// again. A no is always accepted.
+// call is about may be replaced. A yes applies to what the person was asked: if
+// deciding again would not ask the same, it is refused and the client must ask
+// about the call again. A no is always accepted.
 
 // checkUnchanged refuses a yes to a question that would not be put the same way now. now is
 // the request with the session of now, nil when nothing is kept of it.
@@ -20,8 +20,9 @@ func (h *handler) checkUnchanged(ctx context.Context, uid uint32, ask *PendingQu
 	if picked.Verdict != decisions.Allow && !picked.LetsAgentContinue {
 		return nil
 	}
+	_, compares := h.Decider.(Reconsiderer) // what would be asked by other rules
 	switch {
-	case h.Rules != nil && h.Rules(uid, ask.Cwd) != ask.Digest:
+	case (!compares || ask.Again == nil || ask.Decision == nil || now == nil) && h.Rules != nil && h.Rules(uid, ask.Cwd) != ask.Digest:
 		return socket.Refuse("the rules have changed since the question; ask again")
 	case now == nil:
 		return nil

@@ -35,21 +35,24 @@ type WaitingQuestions struct {
 	mu    sync.Mutex
 	list  []*waitingQuestion // the oldest first
 	ended bool
+	again *Reconsideration // nil for none
 }
 
 // waitingQuestion is a question with the request that waits for its answer.
 type waitingQuestion struct {
 	h     *handler
 	asks  *PendingQuestions // of the connection
-	ask   *PendingQuestion
 	uid   uint32
 	until time.Time
-	asked time.Time
+	ended <-chan struct{} // closed when the question is removed
 	eof   <-chan struct{} // closed when the client has gone
 	// answer receives the answer, or nil when the daemon ends. At most one is sent.
 	answer chan *waitResult
 
-	// These are guarded by WaitingQuestions.mu.
+	// These are guarded by WaitingQuestions.mu. While answering is set, only who has set it
+	// changes ask.
+	ask       *PendingQuestion
+	asked     time.Time
 	answering bool // an answer is being stored
 	leaving   bool // its request ends, as soon as that is done
 }
@@ -61,10 +64,14 @@ type waitParams struct {
 }
 
 // waitResult is the answer of permd/wait: of a person, as permd/choose would have returned
-// it, or none.
+// it, of rules or choices that decide the call by now, or none.
 type waitResult struct {
 	// Answer is allow, deny or none.
 	Answer string `json:"answer"`
+	// DecidedBy is who has decided where no person has answered, and Decision what they have
+	// decided.
+	DecidedBy decisions.DecidedBy `json:"decidedBy,omitzero"`
+	Decision  *decisions.Decision `json:"decision,omitzero"`
 	*chooseResult
 
 	err error // of an answer that no longer fits, and ended the question
@@ -97,8 +104,9 @@ func (h *handler) wait(c *socket.Conn, params strictjson.Value) (run, error) {
 	if err != nil {
 		return nil, err
 	}
+	gone := ask.ended
 	if !ask.answeredElsewhere() {
-		asks.unwatch(ask)
+		asks.unwatch(gone)
 		return nil, socket.Refuse("this question can only be answered where it was asked")
 	}
 	if state.eof == nil {
@@ -106,14 +114,14 @@ func (h *handler) wait(c *socket.Conn, params strictjson.Value) (run, error) {
 		c.OnEOF(func() { close(state.eof) })
 	}
 	state.waits.Add(1)
-	ended := func() { asks.unwatch(ask); state.waits.Add(-1) }
+	ended := func() { asks.unwatch(gone); state.waits.Add(-1) }
 	c.OnRefused(ended)
 	uid, eof := c.Owner().UID, state.eof
 	return func(ctx context.Context) (any, error) {
 		defer ended()
 		now := h.Time()
 		w := &waitingQuestion{
-			h: h, asks: asks, ask: ask, uid: uid, asked: now, until: now.Add(seconds), answer: make(chan *waitResult, 1), eof: eof,
+			h: h, asks: asks, ask: ask, uid: uid, asked: now, until: now.Add(seconds), answer: make(chan *waitResult, 1), ended: gone, eof: eof,
 		}
 		if err := h.Waiting.add(w); err != nil {
 			return nil, err
@@ -167,6 +175,20 @@ func (p *waitParams) limit() (time.Duration, error) {
 
 // add adds a question.
 func (l *WaitingQuestions) add(w *waitingQuestion) error {
+	ask := w.ask
+	if err := l.insert(w); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	again := l.again
+	l.mu.Unlock()
+	if again != nil && ask.Again != nil {
+		again.begun(w.asks, w.uid, ask.at)
+	}
+	return nil
+}
+
+func (l *WaitingQuestions) insert(w *waitingQuestion) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := 0
@@ -202,7 +224,7 @@ func (l *WaitingQuestions) await(ctx context.Context, w *waitingQuestion, limit 
 		return r
 	case <-ctx.Done():
 	case <-late.C:
-	case <-w.ask.ended:
+	case <-w.ended:
 	case <-w.eof:
 	}
 	l.mu.Lock()
@@ -274,6 +296,7 @@ func (l *WaitingQuestions) Answer(ctx context.Context, uid *uint32, a Answer) ([
 	}
 	w := l.list[i]
 	w.answering = true
+	ask := w.ask
 	l.mu.Unlock()
 
 	p := chooseParams{DecisionID: a.DecisionID, Verdict: a.Verdict, Width: a.Width, Scope: a.Scope, ExpiresIn: a.ExpiresIn}
@@ -289,10 +312,10 @@ func (l *WaitingQuestions) Answer(ctx context.Context, uid *uint32, a Answer) ([
 	switch {
 	case err == nil:
 		w.answer <- &waitResult{Answer: string(a.Verdict), chooseResult: done}
-	case w.asks.Contains(w.ask.ID) && !w.leaving && !l.ended:
+	case w.asks.Contains(ask.ID) && !w.leaving && !l.ended:
 		l.changed()
 		return nil, err // it waits on
-	case w.asks.Contains(w.ask.ID):
+	case w.asks.Contains(ask.ID):
 		w.answer <- nil
 	default:
 		w.answer <- &waitResult{err: err}

@@ -74,7 +74,7 @@ func (h *handler) call(c *socket.Conn, params strictjson.Value) (run, error) {
 		of.decision = d
 		if f.outcome(d) == Ask {
 			state.Questions.Add(&native.PendingQuestion{
-				ID: d.ID, SessionID: a.own.SessionID, RequestID: request, Offer: d.Offer, Resolve: a.resolve(d, req, of),
+				ID: d.ID, SessionID: a.own.SessionID, RequestID: request, Offer: d.Offer, Resolve: a.resolve(d, req, of), Again: a.decidedNow(req, of),
 				Digest: d.Policy.Digest, Cwd: req.Call.Cwd, Decision: d, Request: req, Refresh: native.RefreshSession(h.Sessions, owner, a.own.SessionID),
 			})
 		}

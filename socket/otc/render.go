@@ -196,6 +196,36 @@ func (a *callRequest) resolve(d *decisions.Decision, req *decisions.Request, of 
 	}
 }
 
+// decidedNow is native.PendingQuestion.Again: what rules or choices say of the call by now is the answer to
+// it, and to its repetitions as long as that holds. An address where a person answers is that of
+// one question, so another one has to be asked for.
+func (a *callRequest) decidedNow(req *decisions.Request, of *callEntry) func(*decisions.Decision) func(native.Selection) (native.Resolution, error) {
+	brief := &callRequest{own: paramsWire{Schema: a.own.Schema, Approval: a.own.Approval}, call: callWire{CallID: a.call.CallID}}
+	repeated := a.own.Approval != nil && a.call.CallID != ""
+	kept := *req
+	kept.Call.Input = nil
+	return func(d *decisions.Decision) func(native.Selection) (native.Resolution, error) {
+		switch {
+		case d.Verdict != decisions.Ask:
+		case brief.own.Approval != nil:
+			return nil
+		default:
+			return brief.resolve(d, &kept, of)
+		}
+		return func(p native.Selection) (native.Resolution, error) {
+			r := brief.answer(d, new(findings))
+			if r.Decision = nil; r.Outcome == Run && repeated {
+				r.Outcome = outcomeApproved
+			}
+			return native.Resolution{Verdict: p.Verdict, Result: r, OnStored: func(bool) {
+				of.mu.Lock()
+				defer of.mu.Unlock()
+				of.decision = d
+			}}, nil
+		}
+	}
+}
+
 // byPerson is the answer to a call that a person has rejected.
 func (a *callRequest) byPerson(d *decisions.Decision) Answer {
 	r := Answer{Outcome: Denied, Decision: d}

@@ -92,6 +92,7 @@ func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
 				r.OnStored = func(bool) { s.removeAnswered(q) }
 				return r, err
 			}
+			ask.Again = in.decidedNow(s, q)
 		}
 		if !s.finishDeciding(began, r.question, ask) {
 			return nil, errCancelled
@@ -105,6 +106,22 @@ var errCancelled = &socket.Error{Code: socket.CodeCancelled, Message: "the call 
 
 func contradictionDefect(at, text string) effects.Defect {
 	return effects.Defect{Code: effects.DefectContradiction, At: at, Text: text}
+}
+
+// decidedNow is native.PendingQuestion.Again: another question has another choice to post, so it has to
+// be asked for.
+func (in *invocation) decidedNow(s *state, q *question) func(*decisions.Decision) func(native.Selection) (native.Resolution, error) {
+	brief := &invocation{invokeParams: &invokeParams{ID: in.ID, GroupID: in.GroupID, CallID: in.CallID.Clone()}}
+	return func(d *decisions.Decision) func(native.Selection) (native.Resolution, error) {
+		if d.Verdict == decisions.Ask {
+			return nil
+		}
+		return func(p native.Selection) (native.Resolution, error) {
+			r := brief.render(d, "", nil)
+			said := &choiceResult{Outcome: r.Outcome, Result: r.Result}
+			return native.Resolution{Verdict: p.Verdict, Result: said, OnStored: func(bool) { s.removeAnswered(q) }}, nil
+		}
+	}
 }
 
 // pendingQuestion returns the question as the entry that rap/choice or permd/choose

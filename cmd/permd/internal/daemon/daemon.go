@@ -69,6 +69,7 @@ type daemon struct {
 	watchdog canary            // for the service manager
 	files    socketFiles       // of the sockets
 	changes  native.Changes
+	again    native.Reconsideration
 	preview  *preview.Counter
 	costs    *rulecost.Background
 	notifier *notify.Notifier
@@ -82,7 +83,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	d.since.Store(d.started.UnixNano())
 	d.notifier = notify.New(notify.Options{Questions: d.waiting, Form: d.notifies, Log: log})
 	if d.rules, err = engine.OpenRules(ctx, dirs, relocated, func(st policy.Status) {
-		d.changes.Tell(nil, native.ChangedRules)
+		d.tell(nil, native.ChangedRules)
 		d.since.Store(now().UnixNano())
 		d.notifier.Changed()
 		select {
@@ -128,7 +129,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 		return remember.Open(remember.Options{
 			Path: filepath.Join(dirs.Data, "remember.db"), Allowable: d.rules.Allowable,
 			ConfirmAll: d.rules.Settings.Confirm == settings.ConfirmAlways, Understand: d.rules.Understand,
-			Known: known, Changed: d.witness.note, Touched: func(uid *uint32) { d.changes.Tell(uid, native.ChangedChoices) }, Now: now, KeepNoText: dirs.System,
+			Known: known, Changed: d.witness.note, Touched: func(uid *uint32) { d.tell(uid, native.ChangedChoices) }, Now: now, KeepNoText: dirs.System,
 		})
 	})
 	if err != nil {
@@ -165,6 +166,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 		return nil, errors.Join(err, d.close())
 	}
 	d.engine.Waiting.OnChange = d.notifier.Changed
+	d.again.Reconsiderer, d.again.Waiting, d.again.Persistent, d.again.Next = d.engine.Decisions, d.engine.Waiting, d.engine.Persistent, d.nextEnd
 	d.preview = preview.New(d.journal.Reader, d.engine, arguments.Dir(dirs.Data))
 	d.costs = rulecost.NewBackground(d.journal.Reader, d.engine, d.rules, arguments.Dir(dirs.Data), log)
 	return d, nil

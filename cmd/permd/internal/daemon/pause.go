@@ -50,7 +50,7 @@ func (p pauses) Pause(ctx context.Context, peer decisions.Peer, n admin.NewPause
 	if err != nil {
 		return admin.Pause{}, fmt.Errorf("nothing is paused: %w", err)
 	}
-	p.d.changes.Tell(&peer.UID, native.ChangedPause)
+	p.d.tell(&peer.UID, native.ChangedPause)
 	return wirePause(&got), nil
 }
 
@@ -65,7 +65,7 @@ func (p pauses) Lock(ctx context.Context, peer decisions.Peer, why string) (admi
 	// What the person allowed once is asked again, also after the lock.
 	var missed atomic.Bool
 	p.d.recordTakenBack(context.WithValue(ctx, notLoggedKey{}, &missed), p.d.engine.Persistent.TakeBack(&peer.UID, ""))
-	p.d.changes.Tell(&peer.UID, native.ChangedPause)
+	p.d.tell(&peer.UID, native.ChangedPause)
 	w := wirePause(&got)
 	w.NotLogged = missed.Load()
 	if err != nil {
@@ -92,7 +92,7 @@ func (p pauses) end(ctx context.Context, peer decisions.Peer, command string, lo
 	if !ended {
 		return admin.Ended{}, err
 	}
-	p.d.changes.Tell(&peer.UID, native.ChangedPause)
+	p.d.tell(&peer.UID, native.ChangedPause)
 	text := "the pause has ended"
 	if was.Locked {
 		text = "permd is unlocked"
@@ -189,6 +189,7 @@ func (d *daemon) endPauses(ctx context.Context) {
 		over, err := d.pauses.Expired()
 		for i := range over {
 			p := &over[i]
+			d.again.Tell(&p.UID)
 			err = errors.Join(err, d.recordPause(ctx, decisions.Peer{UID: p.UID, PID: int32(os.Getpid())}, "permd pause", "the time of the pause is over"))
 		}
 		if err != nil {

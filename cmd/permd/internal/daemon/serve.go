@@ -177,6 +177,7 @@ func (s *server) run(ctx context.Context) error {
 	all.Go(func() { s.keepWitness(serving) })
 	all.Go(func() { s.keepRevisions(serving) })
 	all.Go(func() { s.notifier.Run(serving) })
+	all.Go(func() { s.reconsider(serving, s.share) })
 	all.Go(func() { s.endPauses(serving) })
 	all.Go(func() { s.flushUseCounts(serving) })
 	all.Go(func() { s.limitFootprint(serving, s.share.Used) })

@@ -88,7 +88,7 @@ func (m *Model) setQuestions(list []admin.Question) {
 	}
 	m.questions.known = m.questions.known || list != nil
 	m.questions.set(merge(m.questions.all, list))
-	// A question that is decided anew is another one, under the same id.
+	// A question that is decided anew is another one, and what else is shown of one may change.
 	after := m.questions.row()
 	if after != nil && (had == nil || before.DecisionID != after.DecisionID || !sameQuestion(before.Question, after.Question) || before.ended != "" && after.ended == "") {
 		m.questions.arrived = m.now()
