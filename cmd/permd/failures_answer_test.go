@@ -14,7 +14,8 @@ func TestProxyLateDeny(t *testing.T) {
 	}
 	t.Parallel()
 	const frozen = `deny contains "frozen" if input.effect.program == "frob"
-deny contains "no modes" if input.effect.kind == "mode"`
+deny contains "no modes" if input.effect.kind == "mode"
+ask contains "is quux safe?" if input.effect.program == "quux"`
 	d := newTestDaemon(t)
 	d.start(t)
 	m := d.mirror(t, d.project(t, nil), "claude-agent-acp", 1)
@@ -29,6 +30,7 @@ deny contains "no modes" if input.effect.kind == "mode"`
 	m.shows(mirrorAsks(2, "frob b"))
 	m.shows(mirrorAsks(3, "quux b"))
 	m.shows(mirrorAsks(4, "frob c"))
+	m.shows(mirrorAsks(9, "xyzzy b"))
 	m.shows(fmt.Sprintf(`{"jsonrpc":"2.0","id":5,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"m","kind":"switch_mode","title":"Go on without asking"},%s}}`, mirrorOptions))
 	m.shows(`{"jsonrpc":"2.0","id":6,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"o","name":"Bash","kind":"execute","rawInput":{"command":"frob d"}},"options":[{"optionId":"always","name":"Always","kind":"allow_always"},{"optionId":"no","name":"No","kind":"reject_once"}]}}`)
 	d.policy(t, "late.rego", frozen)
@@ -36,7 +38,8 @@ deny contains "no modes" if input.effect.kind == "mode"`
 	want("once", m.picks(1, "yes"), "no")
 	want("always", m.picks(2, "permd-width-w1"), "no")
 	m.shows(`{"jsonrpc":"2.0","id":3,"result":{"outcome":{"outcome":"selected","optionId":"permd-width-w1"}}}`) // once more
-	want("another program", m.picks(3, "yes"), "yes")
+	want("asked for another reason", m.picks(3, "yes"), "yes")
+	want("another program", m.picks(9, "yes"), "yes")
 	want("no", m.picks(4, "no"), "no")
 	want("another mode", m.picks(5, "yes"), "no")
 	want("the agent's always", m.picks(6, "always"), "no")
