@@ -20,7 +20,7 @@ func (r *Record) bound() {
 	d := &r.Decision
 	for _, s := range []*string{
 		&d.CallID, &d.Reason, &d.Message, &d.NotRemembered, &r.Agent.Name, &r.Agent.Version, &r.Client.Name, &r.Client.Version,
-		&r.Session.ID, &r.Session.Mode, &r.Protocol, &r.Tool, &r.Declared, &r.ClaimedUser, &r.ClaimedTrace, &r.ClaimedKind, &r.ClaimedTitle, &r.ClaimedStatus, &r.Cwd, &r.Project,
+		&r.Session.ID, &r.Session.Mode, &r.Protocol, &r.Tool, &r.Declared, &r.ClaimedUser, &r.ClaimedTrace, &r.ClaimedKind, &r.ClaimedTitle, &r.ClaimedStatus, &r.Cwd, &r.Project, &r.Reconsiders,
 	} {
 		*s = clipStored(*s)
 	}

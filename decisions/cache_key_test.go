@@ -35,13 +35,13 @@ func whole(t *testing.T) *Request {
 		},
 		Peer:        Peer{UID: 1, GID: 2, PID: 3},
 		Session:     SessionRef{Conn: 4, ID: "s", Ancestors: text("p"), Mode: "mode", OneRequest: true},
-		HarnessAsks: "asks", Forbidden: "twice", Gate: &Gate{}, Ran: RanUnprompted, Unrecorded: true, Decided: &Decision{}, Refused: Unmet, Recent: 7,
+		Reconsiders: "an id", HarnessAsks: "asks", Forbidden: "twice", Gate: &Gate{}, Ran: RanUnprompted, Unrecorded: true, Decided: &Decision{}, Refused: Unmet, Recent: 7,
 	}
 }
 
 // unseen are the fields that rules cannot depend on, since evaluate does not get
 // them (see cacheableRequest).
-var unseen = []string{".Peer.GID", ".Peer.PID", ".Session.Conn", ".Session.OneRequest", ".Gate", ".Ran", ".Unrecorded", ".Decided", ".Refused", ".Recent"}
+var unseen = []string{".Peer.GID", ".Peer.PID", ".Session.Conn", ".Session.OneRequest", ".Gate", ".Ran", ".Reconsiders", ".Unrecorded", ".Decided", ".Refused", ".Recent"}
 
 // TestKeyIsComplete changes each field of a request, however deep, by reflection:
 // each field that rules can depend on makes another key.

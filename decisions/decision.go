@@ -205,6 +205,9 @@ type Request struct {
 	// Decided is a decision of this call that was not recorded, which is recorded now
 	// instead of deciding again; nil for none.
 	Decided *Decision
+	// Reconsiders is the decision whose open question is decided again by this request, ""
+	// for none. The call itself was requested once.
+	Reconsiders string
 	// Gate is set for requests of a client instead of an agent.
 	Gate *Gate
 	// Ran is set for a call that has run: RanUnprompted or RanDespiteDeny.
@@ -262,6 +265,9 @@ type Record struct {
 	ClaimedMeta    []string `json:"claimedMeta,omitzero"`
 	Cwd            string   `json:"cwd,omitzero"`
 	Project        string   `json:"project,omitzero"`
+	// Reconsiders is the decision whose open question was decided again, since rules or
+	// choices had changed; "" for a call that was requested.
+	Reconsiders string `json:"reconsiders,omitzero"`
 	// LatencyNS is the time up to the hand-over to the journal, in nanoseconds.
 	LatencyNS int64    `json:"latencyNs"`
 	Decision  Decision `json:"decision"`

@@ -50,6 +50,7 @@ func (r *Record) AppendJSON(b []byte) ([]byte, error) {
 	e.list(`,"claimedMeta":`, r.ClaimedMeta)
 	e.optionalText(`,"cwd":`, r.Cwd)
 	e.optionalText(`,"project":`, r.Project)
+	e.optionalText(`,"reconsiders":`, r.Reconsiders)
 	e.number(`,"latencyNs":`, r.LatencyNS)
 	e.raw(`,"decision":`)
 	e.decision(&r.Decision)

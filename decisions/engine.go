@@ -334,6 +334,7 @@ type scratch struct {
 func (r *Record) describe(req *Request, project string, now time.Time) {
 	c := &req.Call
 	r.Time, r.Peer, r.Agent, r.Client, r.Session = now, req.Peer, c.Agent, c.Client, req.Session
+	r.Reconsiders = req.Reconsiders
 	r.Protocol, r.Tool, r.Declared, r.Cwd, r.Project = c.Protocol, c.Tool.Name, c.Declared.String(), c.Cwd, project
 	r.ClaimedUser, r.ClaimedTrace = c.Claims.User, c.Claims.TraceID
 	r.ClaimedKind, r.ClaimedTitle, r.ClaimedPaths = c.Claims.Kind, display.Title(c.Claims.Title), c.Claims.Paths()

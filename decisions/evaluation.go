@@ -183,7 +183,7 @@ func cacheableRequest(req *Request) *Request {
 	r.Call.ID = toolOfID(r.Call.ID)
 	r.Peer = Peer{UID: req.Peer.UID}
 	r.Session.Conn, r.Session.OneRequest = 0, false
-	r.Gate, r.Ran, r.Unrecorded, r.Decided, r.Refused, r.Recent = nil, "", false, nil, "", 0
+	r.Gate, r.Ran, r.Unrecorded, r.Decided, r.Refused, r.Recent, r.Reconsiders = nil, "", false, nil, "", 0, ""
 	return &r
 }
 

@@ -197,12 +197,12 @@ func (e *Engine) Reconsider(ctx context.Context, req *Request, asked *Decision) 
 	return d, nil
 }
 
-// DecideAgain is Decide for the call of an open question. A person's approval of the same call
-// that waits for the call itself is not consumed.
-func (e *Engine) DecideAgain(ctx context.Context, req *Request) *Decision {
-	again := *e
-	again.takeApproval = nil
-	return again.Decide(ctx, req)[0]
+// DecideAgain is Decide for the call of an open question, asked. A person's approval of the same
+// call that waits for the call itself is not consumed.
+func (e *Engine) DecideAgain(ctx context.Context, req *Request, asked *Decision) *Decision {
+	again, now := *e, *req
+	again.takeApproval, now.Reconsiders = nil, asked.ID
+	return again.Decide(ctx, &now)[0]
 }
 
 // asksAs reports whether a person who is asked would be shown what they were shown before: the

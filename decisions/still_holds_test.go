@@ -240,8 +240,12 @@ func TestReconsider(t *testing.T) {
 				if err := e.Holds(t.Context(), r, asked); other && (err == nil) != tt.holds {
 					t.Errorf("a yes: %v, want %v", err, tt.holds)
 				}
-				if d := e.DecideAgain(t.Context(), r); len(j.recs) != 2 || tt.want != "" && d.Verdict != tt.want {
+				d = e.DecideAgain(t.Context(), r, asked)
+				if len(j.recs) != 2 || tt.want != "" && d.Verdict != tt.want {
 					t.Errorf("for the record: %s, %d records", d.Verdict, len(j.recs))
+				}
+				if j.recs[0].Reconsiders != "" || j.recs[1].Reconsiders != asked.ID {
+					t.Errorf("the records are about %q and %q", j.recs[0].Reconsiders, j.recs[1].Reconsiders)
 				}
 			})
 		}

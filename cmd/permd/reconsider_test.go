@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -116,6 +117,9 @@ func TestReconsidered(t *testing.T) {
 	got = l.waits(id)
 	l.reload(asksIt)
 	eventually.Holds(t, "another question waits", func() bool { return l.only().DecisionID != id })
+	if out := l.d.permd(t, "log", "show", l.only().DecisionID); !regexp.MustCompile(`asked before +` + id).MatchString(out) {
+		t.Errorf("the decision that it was before is not named: %s", out)
+	}
 	if out, err := l.d.command("allow", id).CombinedOutput(); err == nil {
 		t.Errorf("a yes to what was asked before: %s", out)
 	}
@@ -303,9 +307,12 @@ func TestReconsideredHook(t *testing.T) {
 		}
 		l.reload(noRule)
 		runs() // uses up a yes that is left
-		for _, q := range l.open() {
-			l.d.permd(t, "deny", q.DecisionID)
-		}
+		eventually.Holds(t, "no question waits", func() bool {
+			for _, q := range l.open() {
+				_ = l.d.command("deny", q.DecisionID).Run() // it may have become another one
+			}
+			return len(l.open()) == 0
+		})
 	}
 	// Asked otherwise, it is another question.
 	id := question()

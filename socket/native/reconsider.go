@@ -17,8 +17,8 @@ type Reconsiderer interface {
 	// Reconsider returns nil if the person would be shown the same as before, and otherwise what
 	// would be decided now, which is not recorded.
 	Reconsider(ctx context.Context, req *decisions.Request, asked *decisions.Decision) (*decisions.Decision, error)
-	// DecideAgain decides the call of an open question. No approval is consumed.
-	DecideAgain(ctx context.Context, req *decisions.Request) *decisions.Decision
+	// DecideAgain decides the call of an open question, for the record. No approval is consumed.
+	DecideAgain(ctx context.Context, req *decisions.Request, asked *decisions.Decision) *decisions.Decision
 }
 
 // Bounds of deciding again.

@@ -61,7 +61,7 @@ func (l *PersistentSessions) reconsider(ctx context.Context, by Reconsiderer, q 
 	case d.Verdict == decisions.Ask && (d.By == decisions.ByLock) != (q.Decision.By == decisions.ByLock):
 		return true // a lock began or ended: whoever answers is told, and it may end or begin again
 	case d.Verdict == decisions.Ask && l.isOpen(q):
-		if d = by.DecideAgain(ctx, &req); d == nil || d.By == decisions.ByFailure {
+		if d = by.DecideAgain(ctx, &req, q.Decision); d == nil || d.By == decisions.ByFailure {
 			return false
 		}
 	}

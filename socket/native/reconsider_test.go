@@ -65,7 +65,7 @@ func (f *rulesOf) Reconsider(_ context.Context, r *decisions.Request, asked *dec
 	return nil, nil
 }
 
-func (f *rulesOf) DecideAgain(ctx context.Context, r *decisions.Request) *decisions.Decision {
+func (f *rulesOf) DecideAgain(ctx context.Context, r *decisions.Request, _ *decisions.Decision) *decisions.Decision {
 	if f.record != nil {
 		f.record(r)
 	}

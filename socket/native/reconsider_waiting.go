@@ -103,7 +103,7 @@ func (w *waitingQuestion) decideAnew(
 		if d.Verdict != decisions.Ask {
 			now.Recent = 0 // it runs now, and counts among the calls of now
 		}
-		switch d = by.DecideAgain(ctx, now); {
+		switch d = by.DecideAgain(ctx, now, ask.Decision); {
 		case d == nil || d.By == decisions.ByFailure:
 			w.asks.release(ask)
 			return nil, nil, false

@@ -244,7 +244,7 @@ func (c *Counter) newest(ctx context.Context, f decisions.RecordFilter, in func(
 			return nil, 0, err
 		}
 		for _, rec := range slices.Backward(page.Records) {
-			if rec.Protocol != byPerson && in(rec) {
+			if rec.Protocol != byPerson && rec.Reconsiders == "" && in(rec) {
 				list = append(list, rec)
 			}
 		}

@@ -111,7 +111,7 @@ func eventOf(r *decisions.Record) event {
 	}
 	for name, value := range map[string]string{
 		"declared": r.Declared, "claimedUser": r.ClaimedUser, "claimedTrace": r.ClaimedTrace, "claimedKind": r.ClaimedKind, "claimedTitle": r.ClaimedTitle,
-		"claimedStatus": r.ClaimedStatus,
+		"claimedStatus": r.ClaimedStatus, "reconsiders": r.Reconsiders,
 	} {
 		if value != "" {
 			e.Custom["permd"][name] = value

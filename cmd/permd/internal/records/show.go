@@ -35,6 +35,7 @@ func (l *Log) Circumstances(ctx context.Context, s *cli.Streams, r *decisions.Re
 	line("time", r.Time.Local().Format("2006-01-02 15:04:05.000"))
 	line("tool", r.Tool)
 	line("declared", r.Declared)
+	line("asked before", r.Reconsiders)
 	line("claimed user", r.ClaimedUser)
 	line("claimed trace", r.ClaimedTrace)
 	line("claimed kind", r.ClaimedKind)

@@ -159,6 +159,7 @@ func claimsOf(r *decisions.Record) (list []fact) {
 	add("Status", r.ClaimedStatus)
 	add("User", r.ClaimedUser)
 	add("Trace", r.ClaimedTrace)
+	add("Asked before", r.Reconsiders)
 	add("Options", strings.Join(r.ClaimedOptions, ", "))
 	add("_meta", strings.Join(r.ClaimedMeta, ", "))
 	for _, path := range r.ClaimedPaths {
