@@ -144,9 +144,10 @@ func (a *PendingQuestions) RemoveRequest(request string) {
 	}
 }
 
-// Remove removes one question, and reports whether it was open.
+// Remove removes one question, also one that its client knows by that id, and reports whether
+// it was open.
 func (a *PendingQuestions) Remove(id string) bool {
-	return a.removeAll(func(ask *PendingQuestion) bool { return ask.ID == id })
+	return a.removeAll(func(ask *PendingQuestion) bool { return ask.isKnownAs(id) })
 }
 
 func (a *PendingQuestions) removeAll(which func(*PendingQuestion) bool) bool {
@@ -165,11 +166,11 @@ func (a *PendingQuestions) removeAll(which func(*PendingQuestion) bool) bool {
 	return len(a.list) < before
 }
 
-// Contains reports whether a question is open.
+// Contains reports whether a question is open, also one that its client knows by that id.
 func (a *PendingQuestions) Contains(id string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.ContainsFunc(a.list, func(ask *PendingQuestion) bool { return ask.ID == id && !ask.reserved })
+	return slices.ContainsFunc(a.list, func(ask *PendingQuestion) bool { return ask.isKnownAs(id) && !ask.reserved })
 }
 
 // Ran returns the ids of the open questions about a call of a session that has run; each

@@ -72,6 +72,7 @@ type reconsideredClient struct {
 	at        time.Time   // when that is
 	running   bool
 	due       bool          // something has changed since the round began
+	gone      bool          // nothing of it waits any more since then
 	notBefore time.Time     // when the next round may be
 	retry     time.Duration // after the last failure, 0 for none
 }
@@ -170,8 +171,36 @@ func (r *Reconsideration) begun(key any, uid uint32, asked time.Time) {
 	}
 	r.mu.Unlock()
 	if !next.IsZero() {
-		r.schedule(key, uid, time.Until(next))
+		r.schedule(key, uid, min(time.Until(next), maxReconsiderSleep))
 	}
+}
+
+// gone tells that nothing of a client waits any more.
+func (r *Reconsideration) gone(key any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.clients[key]
+	switch {
+	case c == nil:
+	case c.running:
+		c.gone = true
+	default:
+		r.rest(key, c)
+	}
+}
+
+// rest forgets a client that waits for nothing, once its next round may be. r.mu is held.
+func (r *Reconsideration) rest(key any, c *reconsideredClient) {
+	if c.timer != nil {
+		c.timer.Stop()
+		c.timer = nil
+	}
+	rest := time.Until(c.notBefore)
+	if rest <= 0 {
+		delete(r.clients, key)
+		return
+	}
+	time.AfterFunc(rest, func() { r.forget(key, c) })
 }
 
 // schedule has the questions of a client decided again after a time. If that is happening, it is
@@ -188,7 +217,7 @@ func (r *Reconsideration) schedule(key any, uid uint32, after time.Duration) {
 		r.clients[key] = c
 	}
 	if c.running {
-		c.due = c.due || after == 0
+		c.due, c.gone = c.due || after == 0, false
 		return
 	}
 	r.setTimer(key, c, after)
@@ -212,7 +241,7 @@ func (r *Reconsideration) setTimer(key any, c *reconsideredClient, after time.Du
 			r.mu.Unlock()
 			return
 		}
-		c.running, c.due, c.timer = true, false, nil
+		c.running, c.due, c.gone, c.timer = true, false, false, nil
 		ctx := r.ctx
 		r.running.Add(1)
 		r.mu.Unlock()
@@ -266,16 +295,16 @@ func (r *Reconsideration) round(ctx context.Context, key any, c *reconsideredCli
 	}
 	switch {
 	case r.ctx == nil:
+	case c.gone:
+		r.rest(key, c)
 	case c.due:
 		r.setTimer(key, c, 0)
 	case failed:
 		r.setTimer(key, c, c.retry)
 	case !next.IsZero():
 		r.setTimer(key, c, min(time.Until(next), maxReconsiderSleep))
-	case open == 0:
-		delete(r.clients, key)
 	default:
-		time.AfterFunc(rest, func() { r.forget(key, c) })
+		r.rest(key, c)
 	}
 }
 

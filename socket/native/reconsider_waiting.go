@@ -98,7 +98,11 @@ func (w *waitingQuestion) decideAnew(
 	ctx context.Context, by Reconsiderer, now *decisions.Request, expected *decisions.Decision,
 ) (answer *waitResult, instead *PendingQuestion, known bool) {
 	ask, d := w.ask, expected
-	if d.Verdict != decisions.Ask || ask.Again(d) != nil {
+	switch fits := ask.Again(d) != nil; {
+	case !fits && d.Verdict != decisions.Ask:
+		w.asks.release(ask) // nothing else holds, and nothing is decided
+		return nil, nil, true
+	case fits:
 		// This is what holds. It may be another decision than the expected one.
 		if d.Verdict != decisions.Ask {
 			now.Recent = 0 // it runs now, and counts among the calls of now

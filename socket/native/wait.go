@@ -217,6 +217,7 @@ func (l *WaitingQuestions) changed() {
 // await waits for an answer, and removes the question. It returns nil if there was none in
 // time, or the question or its request has ended.
 func (l *WaitingQuestions) await(ctx context.Context, w *waitingQuestion, limit time.Duration) *waitResult {
+	defer l.leave(w)
 	late := time.NewTimer(limit)
 	defer late.Stop()
 	select {
@@ -242,6 +243,17 @@ func (l *WaitingQuestions) await(ctx context.Context, w *waitingQuestion, limit 
 		return r // it has come at the same time
 	default:
 		return nil
+	}
+}
+
+// leave tells that a wait is over.
+func (l *WaitingQuestions) leave(w *waitingQuestion) {
+	l.mu.Lock()
+	again := l.again
+	waits := slices.ContainsFunc(l.list, func(o *waitingQuestion) bool { return o.asks == w.asks })
+	l.mu.Unlock()
+	if again != nil && !waits {
+		again.gone(w.asks)
 	}
 }
 
