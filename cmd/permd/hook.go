@@ -78,7 +78,7 @@ without one.
 			if prompt {
 				return hookproc.Prompt(cmd.Context(), wait, buildinfo.Version(), a.In, a.Out)
 			}
-			code := cli.ExitOK
+			var code int
 			if after {
 				code = hookproc.After(cmd.Context(), h, a.In, a.Out, a.Err)
 			} else {

@@ -24,10 +24,9 @@ type waitingHooks struct {
 
 // hookWait is a hook that waits.
 type hookWait struct {
-	c    *socket.Conn
-	id   string // the decision's
-	got  chan string
-	done chan struct{}
+	c   *socket.Conn
+	id  string // the decision's
+	got chan string
 }
 
 func newWaitingHooks(t *testing.T) *waitingHooks {
@@ -155,7 +154,8 @@ func TestHookWaits(t *testing.T) {
 // TestHookWaitsInVain: if nobody answers, the question waits for its agent to try again, as if no hook had
 // waited.
 func TestHookWaitsInVain(t *testing.T) {
-	inBubble(t, func(t *testing.T, d *waitingHooks) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newWaitingHooks(t)
 		h := d.waits(d.asks("s", `{"command":"make"}`, ""))
 		time.Sleep(time.Minute)
 		h.hears(t, `{"answer":"none"}`)
@@ -279,7 +279,8 @@ func TestHookWaitsElsewhere(t *testing.T) {
 // TestHookWaitsAreBounded: many hooks of one session that wait hold up only hooks of that session, and all of
 // a person's leave connections for others.
 func TestHookWaitsAreBounded(t *testing.T) {
-	inBubble(t, func(t *testing.T, d *waitingHooks) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newWaitingHooks(t)
 		n := 0
 		ask := func(session string) *hookWait {
 			n++

@@ -36,16 +36,16 @@ func answer(ctx context.Context, h *hook.Harness, stdin io.Reader, wait time.Dur
 	if err != nil {
 		return h.Failed(nil, err.Error())
 	}
-	w := Waiter{Harness: h, Wait: wait, Limit: configuredLimit(h.Name), Unattended: h.Unattended(os.Getenv)}
+	w := waiter{Harness: h, Wait: wait, Limit: configuredLimit(h.Name), Unattended: h.Unattended(os.Getenv)}
 	d, err := w.Decide(ctx, req, begun)
 	if err != nil {
-		return h.Failed(req, NoDecision(err))
+		return h.Failed(req, noDecision(err))
 	}
 	return h.Answer(req, d)
 }
 
-// NoDecision says why there is no decision, and what to do, for a text that begins with permd's name.
-func NoDecision(err error) string {
+// noDecision says why there is no decision, and what to do, for a text that begins with permd's name.
+func noDecision(err error) string {
 	if errors.Is(err, client.ErrUnreachable) {
 		return "cannot decide, " + err.Error() + "; start it with: permd serve"
 	}

@@ -29,7 +29,7 @@ func Prompt(ctx context.Context, wait time.Duration, version string, in io.Reade
 	defer cancel() // nobody reads the answers any more
 	to := &promptWriter{to: out}
 	// Claude Code asks this tool instead of a person.
-	w := &Waiter{Harness: hook.ByName("claude"), Wait: wait, Unattended: true}
+	w := &waiter{Harness: hook.ByName("claude"), Wait: wait, Unattended: true}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 64<<10), hook.MaxInput)
 	for lines.Scan() {
@@ -76,7 +76,7 @@ func (w *promptWriter) write(answer []byte) error {
 	return nil
 }
 
-func (w *Waiter) answerPrompt(ctx context.Context, call *hook.PromptCall) (answer []byte) {
+func (w *waiter) answerPrompt(ctx context.Context, call *hook.PromptCall) (answer []byte) {
 	defer func() {
 		if r := recover(); r != nil {
 			answer = call.Failed("permd hook broke: " + fmt.Sprint(r))
@@ -84,7 +84,7 @@ func (w *Waiter) answerPrompt(ctx context.Context, call *hook.PromptCall) (answe
 	}()
 	d, err := w.Decide(ctx, call.Request, time.Now())
 	if err != nil {
-		return call.Failed(NoDecision(err))
+		return call.Failed(noDecision(err))
 	}
 	return call.Answer(d)
 }

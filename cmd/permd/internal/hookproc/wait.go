@@ -44,8 +44,8 @@ func CheckWait(wait time.Duration) error {
 	return nil
 }
 
-// Waiter asks the daemon about calls, and waits for the answers of persons.
-type Waiter struct {
+// waiter asks the daemon about calls, and waits for the answers of persons.
+type waiter struct {
 	Harness *hook.Harness
 	// Wait is how long a person may take; 0 means that nobody is waited for.
 	Wait time.Duration
@@ -60,7 +60,7 @@ var errTooLong = errors.New("it took too long")
 
 // Decide requests a decision about a call. begun is when the harness started to wait. It returns
 // at the latest Wait and Deadline after that, or Margin/2 before the harness waits no longer.
-func (w *Waiter) Decide(ctx context.Context, r *hook.Request, begun time.Time) (*decisions.Decision, error) {
+func (w *waiter) Decide(ctx context.Context, r *hook.Request, begun time.Time) (*decisions.Decision, error) {
 	until := begun.Add(w.Wait)
 	limited := w.Limit == nil
 	for round := 1; ; round++ {
@@ -108,7 +108,7 @@ const codeRefused = -32602
 
 // await waits for the answer to a question. It returns what applies to the call, and whether it is
 // to be asked about again.
-func (*Waiter) await(ctx context.Context, c client.Caller, d *decisions.Decision, left time.Duration) (*decisions.Decision, bool, error) {
+func (*waiter) await(ctx context.Context, c client.Caller, d *decisions.Decision, left time.Duration) (*decisions.Decision, bool, error) {
 	answer, err := client.Wait(ctx, c, d.ID, left)
 	rpc, refused := errors.AsType[*client.Error](err)
 	switch {
@@ -155,7 +155,7 @@ func configuredLimit(harness string) func(ctx context.Context) (time.Duration, e
 		}
 		ctx, cancel := context.WithTimeoutCause(ctx, Deadline/2, errTooLong)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, program, "hook", "limit", harness)
+		cmd := exec.CommandContext(ctx, program, "hook", "limit", harness) //nolint:forbidigo // this program
 		cmd.WaitDelay = time.Second
 		out, err := cmd.Output()
 		if err != nil {
