@@ -60,6 +60,8 @@ func TestFailures(t *testing.T) {
 		{"permd decide with a daemon of another protocol", decideOtherVersion},
 		{"hook whose harness does not end its input", hooksOpenInput},
 		{"hook after a tool without a daemon", hooksAfter},
+		{"hook that waits with a daemon that hangs", hooksWaitSilent},
+		{"hook that waits with a daemon that answers nonsense", hooksWaitNonsense},
 	}, "call not understood", "daemon not reachable")
 }
 

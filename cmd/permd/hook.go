@@ -1,12 +1,8 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
-	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +16,7 @@ import (
 )
 
 func (a *app) hookCommand() *cobra.Command {
-	prompt, after := false, false
+	prompt, after, wait := false, false, time.Duration(0)
 	cmd := &cobra.Command{
 		Use:   "hook HARNESS",
 		Short: "Answer an agent harness's hook",
@@ -40,6 +36,13 @@ that the call has run, so that its question waits no longer. That is no answer
 to the question. Nothing is printed and the exit code is 0, whether the daemon
 runs or not.
 
+With --wait, hold the harness for that time at most where it would block a call
+that a person may allow, or where nobody is in front of it: with claude -p, and
+if PERMD_UNATTENDED=1 is set in its environment. permd allow lists the call
+meanwhile, and permd allow or permd deny answers it. If nobody does, the hook
+answers as without --wait. It waits only if the harness's settings let it run
+for longer than that, as permd hook install --wait writes them.
+
 With --permission-prompt-tool, run as Claude Code's permission-prompt tool, an
 MCP server on standard input and output.
 
@@ -49,6 +52,7 @@ without one.
 ` + cli.ExitCodes,
 		Example: `  permd hook claude
   permd hook claude --after
+  permd hook claude --wait 5m
   permd hook claude --permission-prompt-tool
   claude -p --permission-prompt-tool mcp__permd__approve "run the tests"`,
 		ValidArgs: hook.Names(),
@@ -63,22 +67,33 @@ without one.
 				return cli.Failf(cli.ExitUsage, "leave it out", "only claude has a permission-prompt tool")
 			case prompt && after:
 				return cli.Failf(cli.ExitUsage, "leave out one", "--after and --permission-prompt-tool cannot be used together")
-			case prompt:
-				return a.hookPrompt(cmd.Context())
+			case after && wait != 0:
+				return cli.Failf(cli.ExitUsage, "leave out one", "--after and --wait cannot be used together")
 			}
-			answer := hookproc.Answer
+			if wait != 0 {
+				if err := hookproc.CheckWait(wait); err != nil {
+					return cli.Failf(cli.ExitUsage, "such as --wait 5m", "--wait %s: %w", wait, err)
+				}
+			}
+			if prompt {
+				return hookproc.Prompt(cmd.Context(), wait, buildinfo.Version(), a.In, a.Out)
+			}
+			var code int
 			if after {
-				answer = hookproc.After
+				code = hookproc.After(cmd.Context(), h, a.In, a.Out, a.Err)
+			} else {
+				code = hookproc.Answer(cmd.Context(), h, wait, a.In, a.Out, a.Err)
 			}
-			if code := answer(cmd.Context(), h, a.In, a.Out, a.Err); code != cli.ExitOK {
+			if code != cli.ExitOK {
 				return &cli.Failure{Code: code}
 			}
 			return nil
 		},
 	}
+	cmd.Flags().Var(cli.Duration{To: &wait}, "wait", "wait for a person's answer for this `duration`, at most 1h")
 	cmd.Flags().BoolVar(&prompt, "permission-prompt-tool", false, "run as Claude Code's permission-prompt tool, an MCP server")
 	cmd.Flags().BoolVar(&after, "after", false, "tell the daemon that a call has run, and decide nothing")
-	cmd.AddCommand(a.hookInstallCommand(), a.hookUninstallCommand())
+	cmd.AddCommand(a.hookInstallCommand(), a.hookUninstallCommand(), a.hookLimitCommand())
 	return cmd
 }
 
@@ -93,49 +108,4 @@ func (a *app) hookRefused(args []string, code int) int {
 		fmt.Fprintf(a.Out, "%s", out.Stdout)
 	}
 	return code
-}
-
-// hookPrompt serves the permission-prompt tool until its input ends.
-func (a *app) hookPrompt(ctx context.Context) error {
-	cwd, err := os.Getwd()
-	if err != nil {
-		return fmt.Errorf("finding the working directory: %w", err)
-	}
-	p := &hook.Prompt{
-		Session: fmt.Sprintf("prompt-%d-%d", os.Getpid(), time.Now().UnixNano()), Cwd: cwd, Version: buildinfo.Version(),
-	}
-	lines := bufio.NewScanner(a.In)
-	lines.Buffer(make([]byte, 0, 64<<10), hook.MaxInput)
-	for lines.Scan() {
-		line := bytes.TrimSpace(lines.Bytes())
-		if len(line) == 0 {
-			continue
-		}
-		answer, call := p.Line(line)
-		if call != nil {
-			answer = answerPrompt(ctx, call)
-		}
-		if _, err := a.Out.Write(answer); err != nil {
-			return fmt.Errorf("writing the answer: %w", err)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("reading what the harness wrote: %w", err)
-	}
-	return nil
-}
-
-func answerPrompt(ctx context.Context, call *hook.PromptCall) (answer []byte) {
-	defer func() {
-		if r := recover(); r != nil {
-			answer = call.Failed("permd hook broke: " + fmt.Sprint(r))
-		}
-	}()
-	ctx, cancel := hookproc.WithDeadline(ctx)
-	defer cancel()
-	d, err := hookproc.Ask(ctx, hook.ByName("claude"), call.Request)
-	if err != nil {
-		return call.Failed(hookproc.NoDecision(err))
-	}
-	return call.Answer(d)
 }

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -41,6 +44,11 @@ The hook is configured with a timeout, and to block the tool if the hook fails,
 as far as the harness has settings for that. What it has no setting for is
 reported.
 
+With --wait, the hook holds the harness for that time at most where it would
+block a call that a person may allow with permd allow, or where nobody is in
+front of the harness (see permd hook). The harness's timeout is set to more than
+that; Cline has none to set, and waits at most 20 seconds.
+
 With --managed, change the managed settings, which apply to all users of this
 machine, instead of your own.
 
@@ -51,6 +59,7 @@ the commands that start them now are printed.
 ` + cli.ExitCodes,
 		Example: `  permd hook install claude
   permd hook install codex --dry-run
+  permd hook install claude --wait 5m
   sudo permd hook install copilot --managed`,
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: setup.Harnesses(),
@@ -58,6 +67,7 @@ the commands that start them now are printed.
 			return a.installer().InstallHook(cmd.Context(), args[0], &o)
 		},
 	}
+	cmd.Flags().Var(cli.Duration{To: &o.Wait}, "wait", "have the hook wait for a person's answer for this `duration`")
 	managedFlag(cmd, &o)
 	changeFlags(cmd, &o)
 	programFlags(cmd, &o)
@@ -87,4 +97,22 @@ The daemon's systemd units stay; permd service remove removes them.
 	managedFlag(cmd, &o)
 	changeFlags(cmd, &o)
 	return cmd
+}
+
+// hookLimitCommand is what permd hook --wait runs, to know how long it may run.
+func (a *app) hookLimitCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "limit HARNESS",
+		Short:  "Print how long a harness lets its waiting hooks run, in seconds",
+		Args:   cobra.ExactArgs(1),
+		Hidden: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			limit, err := setup.HookLimit(a.root, args[0])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(a.Out, int(limit/time.Second))
+			return nil
+		},
+	}
 }

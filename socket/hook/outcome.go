@@ -85,3 +85,25 @@ func howToAllow(d *decisions.Decision) string {
 	}
 	return "a person must allow this in a terminal of their own: permd allow " + id + " (then try again)"
 }
+
+// Waits reports whether it is worth to wait for a person's answer to a decision: the call is asked
+// about, a yes that is given elsewhere answers it, and the harness would block it, or asks its
+// person although nobody is in front of it.
+func (r *Request) Waits(d *decisions.Decision, unattended bool) bool {
+	if d == nil || !d.Answerable() || r.onlyAsks {
+		return false
+	}
+	o, _ := r.outcome(d)
+	return unattended || o == deny
+}
+
+// Unattended reports whether nobody is in front of the harness, as its environment says: by
+// PERMD_UNATTENDED, which people set, or by what the harness sets for its hooks.
+func (h *Harness) Unattended(getenv func(name string) string) bool {
+	switch getenv("PERMD_UNATTENDED") {
+	case "1", "true", "yes":
+		return true
+	}
+	// Claude Code with -p. It is not documented, and says nothing if it is anything else.
+	return h.Name == "claude" && getenv("CLAUDE_CODE_ENTRYPOINT") == "sdk-cli"
+}

@@ -35,6 +35,7 @@ type askedCall struct {
 	bare     callKey // the same without what Codex adds
 	decision string  // the decision's id; "" for a call that was allowed
 	paired   bool    // asked about at two events, of which only one has the id
+	waits    bool    // its hook waits for a person: it cannot have run
 }
 
 // noCallID is what a client sends as the id of a call whose harness has no ids.
@@ -124,7 +125,7 @@ func (s *askedCalls) ran(session string, call *finishedCall, content callKey) (i
 		if slices.Contains(s.over, [2]string{session, id}) {
 			return nil
 		}
-		at = slices.IndexFunc(s.list, func(a askedCall) bool { return a.session == session && a.id == id && a.tool == call.Tool })
+		at = slices.IndexFunc(s.list, func(a askedCall) bool { return a.session == session && a.id == id && a.tool == call.Tool && !a.waits })
 	}
 	if at < 0 {
 		at = s.equal(session, call, content)
@@ -162,7 +163,7 @@ func (s *askedCalls) equal(session string, call *finishedCall, content callKey) 
 		for i := range s.list {
 			a := &s.list[i]
 			switch {
-			case a.session != session || !same(a) || call.CallID != "" && a.id != "":
+			case a.session != session || a.waits || !same(a) || call.CallID != "" && a.id != "":
 			case at < 0:
 				at = i
 			case a.server != s.list[at].server:

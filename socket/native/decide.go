@@ -105,6 +105,7 @@ func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 			case d.Verdict != decisions.Ask:
 			case at.tree != nil:
 				h.Persistent.addQuestion(at.tree, reqs[i], d)
+				state.own.add(ownQuestion{d.ID, shells.decidedNow(p.SessionID, live)})
 			default:
 				state.Questions.Add(&PendingQuestion{ID: d.ID, SessionID: p.SessionID, RequestID: request, Offer: d.Offer, Resolve: selectVerdict, Again: shells.decidedNow(p.SessionID, live),
 					Digest: d.Policy.Digest, Cwd: reqs[i].Call.Cwd, Decision: d, Request: reqs[i], Refresh: RefreshSession(h.Sessions, owner, p.SessionID)})

@@ -88,6 +88,7 @@ func (l *PersistentSessions) finished(uid uint32, p *finishedParams) (ids []stri
 	f.used = now
 	if p.TurnEnded {
 		l.deleteQuestions(func(q *boundQuestion) bool { return q.tree == f && q.Session == p.SessionID && !q.answering })
+		l.endWaits(func(w *waitedQuestion) bool { return w.tree == f && w.was.Session == p.SessionID })
 	}
 	if p.Call == nil {
 		return ids

@@ -42,6 +42,7 @@ type PersistentSessions struct {
 	last      uint64
 	trees     map[sessionTreeKey]*sessionTree
 	questions []*boundQuestion // the oldest first
+	waited    []*waitedQuestion
 	grants    []grant
 	granting  []*boundQuestion // those whose yes for once is being logged
 	again     *Reconsideration // nil for none
@@ -130,6 +131,7 @@ func (l *PersistentSessions) removeTree(key sessionTreeKey) decisions.Owner {
 	f := l.trees[key]
 	delete(l.trees, key)
 	l.deleteQuestions(func(q *boundQuestion) bool { return q.tree == f })
+	l.endWaits(func(w *waitedQuestion) bool { return w.tree == f })
 	return f.owner
 }
 
@@ -138,6 +140,7 @@ func (l *PersistentSessions) removeQuestions(o decisions.Owner, session string) 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.deleteQuestions(func(q *boundQuestion) bool { return q.tree.owner == o && q.Session == session })
+	l.endWaits(func(w *waitedQuestion) bool { return w.tree.owner == o && w.was.Session == session })
 }
 
 // declaredSession is a session that was declared on a connection, with its owner.

@@ -61,6 +61,7 @@ func (l *PersistentSessions) AllowOnce(uid *uint32, id string, log func() error)
 	if len(l.grants) > maxGrants {
 		l.grants = slices.Delete(l.grants, 0, 1)
 	}
+	l.allowWaiting(q.tree, q.key)
 	return until, nil
 }
 

@@ -53,27 +53,29 @@ func (l *PersistentSessions) addQuestion(f *sessionTree, req *decisions.Request,
 	if !ok {
 		return
 	}
-	if again := l.insert(f, l.newQuestion(f, req.WithoutMessage(), d, key)); again != nil {
+	added := l.newQuestion(f, req.WithoutMessage(), d, key)
+	l.mu.Lock()
+	l.insert(added)
+	again := l.again
+	l.mu.Unlock()
+	if again != nil {
 		again.begun(f, f.owner.UID, time.Now())
 	}
 }
 
-// insert adds a question, and returns what decides it again, nil for nothing.
-func (l *PersistentSessions) insert(f *sessionTree, added *boundQuestion) *Reconsideration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// insert adds a question. l.mu is held.
+func (l *PersistentSessions) insert(added *boundQuestion) {
 	l.questions = append(l.questions, added)
 	n, size := 0, 0
 	for i := len(l.questions) - 1; i >= 0; i-- {
 		q := l.questions[i]
-		if q.UID != f.owner.UID {
+		if q.UID != added.UID {
 			continue
 		}
 		if n, size = n+1, size+q.size(); n > maxOpenQuestions || size > maxOpenQuestionBytes {
 			l.questions = slices.Delete(l.questions, i, i+1)
 		}
 	}
-	return l.again
 }
 
 // deleteQuestions removes questions.

@@ -268,10 +268,8 @@ func (r *Reconsideration) round(ctx context.Context, key any, c *reconsideredCli
 		}
 		failed = failed || !known
 	}
-	if asks, ok := key.(*PendingQuestions); ok {
-		for _, w := range r.Waiting.of(asks) {
-			each(func(ctx context.Context) bool { return r.Waiting.reconsider(ctx, r.Reconsiderer, w) })
-		}
+	for _, w := range r.Waiting.of(key) {
+		each(func(ctx context.Context) bool { return r.Waiting.reconsider(ctx, r.Reconsiderer, w) })
 	}
 	if tree, ok := key.(*sessionTree); ok {
 		for _, q := range r.Persistent.questionsOf(tree) {

@@ -32,23 +32,23 @@ func (l *WaitingQuestions) setReconsideration(r *Reconsideration) {
 	l.again = r
 }
 
-// clients adds the connections with questions that can be decided again.
+// clients adds the connections and trees with questions that can be decided again.
 func (l *WaitingQuestions) clients(to map[any]uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.list {
 		if w.ask.Again != nil {
-			to[w.asks] = w.uid
+			to[w.key()] = w.uid
 		}
 	}
 }
 
-// of returns the questions of a connection that can be decided again.
-func (l *WaitingQuestions) of(asks *PendingQuestions) (list []*waitingQuestion) {
+// of returns the questions of a client, a connection or a tree, that can be decided again.
+func (l *WaitingQuestions) of(key any) (list []*waitingQuestion) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.list {
-		if w.asks == asks && w.ask.Again != nil {
+		if w.key() == key && w.ask.Again != nil {
 			list = append(list, w)
 		}
 	}

@@ -7,11 +7,12 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// State is what permd's own protocol keeps for a connection. All but Questions and
-// Shells is only touched on the connection's reading goroutine.
+// State is what permd's own protocol keeps for a connection. All but Questions,
+// Shells and own is only touched on the connection's reading goroutine.
 type State struct {
 	Questions PendingQuestions
 	Shells    Shells
+	own       ownQuestions
 
 	// declared are the sessions that were declared on the connection.
 	declared     map[string]declaredSession

@@ -1,7 +1,6 @@
 package native
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -42,6 +41,7 @@ type WaitingQuestions struct {
 type waitingQuestion struct {
 	h     *handler
 	asks  *PendingQuestions // of the connection
+	of    *waitedQuestion   // set for a question of a harness
 	uid   uint32
 	until time.Time
 	ended <-chan struct{} // closed when the question is removed
@@ -100,6 +100,12 @@ func (h *handler) wait(c *socket.Conn, params strictjson.Value) (run, error) {
 	if state.waits.Load() >= MaxConnWaits {
 		return nil, tooMany(errTooManyWaits)
 	}
+	var of *waitedQuestion
+	if own, ok := state.own.get(p.DecisionID); ok && h.Persistent != nil && !asks.Contains(p.DecisionID) {
+		if of, err = h.Persistent.waitFor(asks, own); err != nil {
+			return nil, err
+		}
+	}
 	ask, err := asks.watch(p.DecisionID)
 	if err != nil {
 		return nil, err
@@ -107,6 +113,7 @@ func (h *handler) wait(c *socket.Conn, params strictjson.Value) (run, error) {
 	gone := ask.ended
 	if !ask.answeredElsewhere() {
 		asks.unwatch(gone)
+		h.endWaitFor(of, ask, true)
 		return nil, socket.Refuse("this question can only be answered where it was asked")
 	}
 	if state.eof == nil {
@@ -115,26 +122,34 @@ func (h *handler) wait(c *socket.Conn, params strictjson.Value) (run, error) {
 	}
 	state.waits.Add(1)
 	ended := func() { asks.unwatch(gone); state.waits.Add(-1) }
-	c.OnRefused(ended)
+	c.OnRefused(func() { h.endWaitFor(of, ask, true); ended() })
 	uid, eof := c.Owner().UID, state.eof
 	return func(ctx context.Context) (any, error) {
 		defer ended()
 		now := h.Time()
 		w := &waitingQuestion{
-			h: h, asks: asks, ask: ask, uid: uid, asked: now, until: now.Add(seconds), answer: make(chan *waitResult, 1), ended: gone, eof: eof,
+			h: h, asks: asks, of: of, ask: ask, uid: uid, asked: now, until: now.Add(seconds), answer: make(chan *waitResult, 1), ended: gone, eof: eof,
 		}
 		if err := h.Waiting.add(w); err != nil {
+			h.endWaitFor(of, ask, true)
 			return nil, err
 		}
 		// A person takes minutes. Until then this is no request that others wait for.
 		fairshare.TurnOf(ctx).End()
-		switch r := h.Waiting.await(ctx, w, seconds); {
+		r := h.Waiting.await(ctx, w, seconds)
+		last := h.Waiting.questionOf(w)
+		again := r == nil && ctx.Err() == nil && !isClosed(eof)
+		switch allowed := h.endWaitFor(of, last, again); {
+		case allowed && r == nil:
+			return nil, errAllowedMeanwhile
 		case r != nil && r.err != nil:
 			return nil, r.err
 		case r != nil:
 			return *r, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err() // nobody waits for the answer
+		case of != nil && last.ID != p.DecisionID:
+			return waitResult{Answer: noAnswer.Answer, Decision: last.Decision}, nil
 		}
 		return noAnswer, nil
 	}, nil
@@ -183,7 +198,7 @@ func (l *WaitingQuestions) add(w *waitingQuestion) error {
 	again := l.again
 	l.mu.Unlock()
 	if again != nil && ask.Again != nil {
-		again.begun(w.asks, w.uid, ask.at)
+		again.begun(w.key(), w.uid, ask.at)
 	}
 	return nil
 }
@@ -288,7 +303,7 @@ func (l *WaitingQuestions) Questions(uid *uint32) []OpenQuestion {
 		}
 		c := &w.ask.Request.Call
 		list = append(list, OpenQuestion{
-			Decision: w.ask.Decision, UID: w.uid, Harness: cmp.Or(c.Agent.Name, c.Client.Name, c.Protocol), Session: w.ask.SessionID,
+			Decision: w.ask.Decision, UID: w.uid, Harness: w.harness(), Session: w.ask.SessionID,
 			Tool: c.Tool.Name, Cwd: c.Cwd, Arguments: argumentsOf(w.ask.Request, w.ask.Decision), Asked: w.asked, Until: w.until,
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -13,25 +14,21 @@ import (
 	"github.com/permd/permd/socket/hook"
 )
 
-// Deadline bounds the run time of a hook, including reading its input. It is
-// well below the timeout after which harnesses proceed without an answer: 10
+// Deadline bounds the run time of a hook that does not wait for a person, including reading its
+// input. It is well below the timeout after which harnesses proceed without an answer: 10
 // seconds in the configurations that permd writes.
 const Deadline = 5 * time.Second
 
-// WithDeadline returns a context that ends when a hook must have answered.
-func WithDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, Deadline, errors.New("it took too long"))
-}
-
-func answer(ctx context.Context, h *hook.Harness, stdin io.Reader) (out hook.Output) {
+func answer(ctx context.Context, h *hook.Harness, stdin io.Reader, wait time.Duration) (out hook.Output) {
+	begun := time.Now()
 	defer func() {
 		if r := recover(); r != nil {
 			out = h.Failed(nil, "permd hook broke: "+fmt.Sprint(r))
 		}
 	}()
-	ctx, cancel := WithDeadline(ctx)
+	reading, cancel := context.WithTimeoutCause(ctx, Deadline, errTooLong)
 	defer cancel()
-	in, err := readHook(ctx, stdin)
+	in, err := readHook(reading, stdin)
 	if err != nil {
 		return h.Failed(nil, err.Error())
 	}
@@ -39,15 +36,16 @@ func answer(ctx context.Context, h *hook.Harness, stdin io.Reader) (out hook.Out
 	if err != nil {
 		return h.Failed(nil, err.Error())
 	}
-	d, err := Ask(ctx, h, req)
+	w := waiter{Harness: h, Wait: wait, Limit: configuredLimit(h.Name), Unattended: h.Unattended(os.Getenv)}
+	d, err := w.Decide(ctx, req, begun)
 	if err != nil {
-		return h.Failed(req, NoDecision(err))
+		return h.Failed(req, noDecision(err))
 	}
 	return h.Answer(req, d)
 }
 
-// NoDecision says why there is no decision, and what to do, for a text that begins with permd's name.
-func NoDecision(err error) string {
+// noDecision says why there is no decision, and what to do, for a text that begins with permd's name.
+func noDecision(err error) string {
 	if errors.Is(err, client.ErrUnreachable) {
 		return "cannot decide, " + err.Error() + "; start it with: permd serve"
 	}
@@ -76,13 +74,8 @@ func readHook(ctx context.Context, r io.Reader) ([]byte, error) {
 	}
 }
 
-// Ask requests a decision from the daemon.
-func Ask(ctx context.Context, h *hook.Harness, r *hook.Request) (*decisions.Decision, error) {
-	c, err := client.Connect(ctx, client.Options{Timeout: Deadline})
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
+// decide requests a decision from the daemon.
+func decide(ctx context.Context, c client.Caller, h *hook.Harness, r *hook.Request) (*decisions.Decision, error) {
 	s := client.Session{
 		ID: r.Session, Harness: h.Name, Cwd: r.Cwd, Roots: r.Roots, Agent: &h.Agent,
 		Client: &effects.Party{Name: "permd hook"}, Mode: r.Mode, AtShell: r.AtShell,

@@ -16,33 +16,38 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/permd/permd/socket/hook"
 )
 
 func init() {
-	h, after := harness(os.Args)
+	h, after, wait := harness(os.Args)
 	if h == nil {
 		return
 	}
 	// While packages are initialised, this goroutine is bound to its thread. Another one
 	// need not be woken for each message.
-	go func() { os.Exit(run(h, after, os.Stdin, os.Stdout, os.Stderr)) }()
+	go func() { os.Exit(run(h, after, wait, os.Stdin, os.Stdout, os.Stderr)) }()
 	select {}
 }
 
-// harness returns the harness of the command line permd hook HARNESS [--after], nil for
-// another one.
-func harness(args []string) (h *hook.Harness, after bool) {
+// harness returns the harness of the command line permd hook HARNESS [--after | --wait DURATION],
+// nil for another one.
+func harness(args []string) (h *hook.Harness, after bool, wait time.Duration) {
 	after = len(args) == 4 && args[3] == "--after"
-	if len(args) != 3 && !after || args[1] != "hook" {
-		return nil, false
+	waits := false
+	if len(args) == 5 && args[3] == "--wait" {
+		wait, waits = ParseWait(args[4])
 	}
-	return hook.ByName(args[2]), after
+	if len(args) != 3 && !after && !waits || args[1] != "hook" {
+		return nil, false, 0
+	}
+	return hook.ByName(args[2]), after, wait
 }
 
 // run answers one hook as the whole process, and returns the exit code.
-func run(h *hook.Harness, after bool, in io.Reader, out, errw io.Writer) int {
+func run(h *hook.Harness, after bool, wait time.Duration, in io.Reader, out, errw io.Writer) int {
 	// Most harnesses proceed with the call when a hook dies of a signal. The signals are
 	// not given back, because the process ends.
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -52,12 +57,12 @@ func run(h *hook.Harness, after bool, in io.Reader, out, errw io.Writer) int {
 	if after {
 		return After(ctx, h, in, out, errw)
 	}
-	return Answer(ctx, h, in, out, errw)
+	return Answer(ctx, h, wait, in, out, errw)
 }
 
-// Answer answers one hook and returns the exit code.
-func Answer(ctx context.Context, h *hook.Harness, in io.Reader, out, errw io.Writer) int {
-	return write(answer(ctx, h, in), out, errw)
+// Answer answers one hook, which waits for a person for that time, and returns the exit code.
+func Answer(ctx context.Context, h *hook.Harness, wait time.Duration, in io.Reader, out, errw io.Writer) int {
+	return write(answer(ctx, h, in, wait), out, errw)
 }
 
 func write(answer hook.Output, out, errw io.Writer) int {

@@ -2,15 +2,16 @@ package setup
 
 import (
 	"path/filepath"
+	"time"
 )
 
 const claudeNote = "Claude Code 2.1.295 and newer stop a call when the hook takes longer than its limit; older ones go on with it"
 
-func claudePlaces(root, home string) []configPlace {
+func claudePlaces(root, home string, wait time.Duration) []configPlace {
 	edit := &jsonHooks{
 		harness: "claude", lists: []jsonList{{[]string{"hooks", "PreToolUse"}, claudeEntry}},
 		after:       []jsonList{{[]string{"hooks", "PostToolUse"}, claudeAfter}, {[]string{"hooks", "Stop"}, claudeStop}},
-		offSwitches: []jsonSwitch{{[]string{"disableAllHooks"}, "true"}}, timeout: hookLimit, failClosedMember: `"onFailure":"block"`,
+		offSwitches: []jsonSwitch{{[]string{"disableAllHooks"}, "true"}}, wait: wait, unit: 1, failClosedMember: `"onFailure":"block"`,
 	}
 	notes := []string{restartNote, claudeNote}
 	return []configPlace{
@@ -37,16 +38,16 @@ type hookGroup struct {
 
 // claudeAfter is an entry at an event that every version knows: an older one leaves a
 // file out that names another.
-func claudeAfter(command string) any {
-	return hookGroup{"*", []commandHook{{Type: "command", Command: command, Timeout: hookLimit}}}
+func claudeAfter(command string, limit int) any {
+	return hookGroup{"*", []commandHook{{Type: "command", Command: command, Timeout: limit}}}
 }
 
-func claudeStop(command string) any {
+func claudeStop(command string, limit int) any {
 	return struct {
 		Hooks []commandHook `json:"hooks"`
-	}{[]commandHook{{Type: "command", Command: command, Timeout: hookLimit}}}
+	}{[]commandHook{{Type: "command", Command: command, Timeout: limit}}}
 }
 
-func claudeEntry(command string) any {
-	return hookGroup{"*", []commandHook{{Type: "command", Command: command, Timeout: hookLimit, OnFailure: "block"}}}
+func claudeEntry(command string, limit int) any {
+	return hookGroup{"*", []commandHook{{Type: "command", Command: command, Timeout: limit, OnFailure: "block"}}}
 }

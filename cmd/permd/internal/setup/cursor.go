@@ -2,11 +2,12 @@ package setup
 
 import (
 	"path/filepath"
+	"time"
 )
 
-func cursorPlaces(root, home string) []configPlace {
+func cursorPlaces(root, home string, wait time.Duration) []configPlace {
 	edit := &jsonHooks{
-		harness: "cursor", requiredSettings: []jsonSwitch{{[]string{"version"}, "1"}}, timeout: hookLimit, failClosedMember: `"failClosed":true`,
+		harness: "cursor", requiredSettings: []jsonSwitch{{[]string{"version"}, "1"}}, wait: wait, unit: 1, failClosedMember: `"failClosed":true`,
 	}
 	for _, event := range []string{"beforeShellExecution", "beforeMCPExecution", "beforeReadFile"} {
 		edit.lists = append(edit.lists, jsonList{[]string{"hooks", event}, cursorEntry})
@@ -31,16 +32,18 @@ type cursorHook struct {
 	FailClosed bool   `json:"failClosed,omitzero"`
 }
 
-func cursorEntry(command string) any {
-	return cursorHook{Command: command, Timeout: hookLimit, FailClosed: true}
+func cursorEntry(command string, limit int) any {
+	return cursorHook{Command: command, Timeout: limit, FailClosed: true}
 }
 
 const cursorTools = "Write|Delete|Grep|Task"
 
-func cursorToolEntry(command string) any { return cursorHook{cursorTools, command, hookLimit, true} }
+func cursorToolEntry(command string, limit int) any {
+	return cursorHook{cursorTools, command, limit, true}
+}
 
-func cursorAfter(command string) any { return cursorHook{Command: command, Timeout: hookLimit} }
+func cursorAfter(command string, limit int) any { return cursorHook{Command: command, Timeout: limit} }
 
-func cursorToolAfter(command string) any {
-	return cursorHook{cursorTools, command, hookLimit, false}
+func cursorToolAfter(command string, limit int) any {
+	return cursorHook{cursorTools, command, limit, false}
 }

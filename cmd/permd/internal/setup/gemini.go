@@ -2,6 +2,7 @@ package setup
 
 import (
 	"path/filepath"
+	"time"
 
 	"github.com/permd/permd/internal/jsonedit"
 )
@@ -11,11 +12,11 @@ const (
 	geminiManagedNote = "a person can still turn the hook off by its name in their own settings (hooksConfig.disabled): Gemini CLI adds both lists up"
 )
 
-func geminiPlaces(root, home string) []configPlace {
+func geminiPlaces(root, home string, wait time.Duration) []configPlace {
 	edit := &jsonHooks{
 		harness: "gemini", lists: []jsonList{{[]string{"hooks", "BeforeTool"}, geminiEntry}}, after: []jsonList{{[]string{"hooks", "AfterTool"}, geminiEntry}}, dialect: jsonedit.Comments,
 		offSwitches: []jsonSwitch{{[]string{"hooksConfig", "enabled"}, "false"}, {[]string{"hooksConfig", "disabled"}, `"permd"`}},
-		timeout:     hookLimit * 1000,
+		wait:        wait, unit: 1000,
 	}
 	pinned := *edit
 	// The user's own settings could turn it off; the managed settings win.
@@ -32,6 +33,6 @@ func geminiPlaces(root, home string) []configPlace {
 	}
 }
 
-func geminiEntry(command string) any {
-	return hookGroup{"*", []commandHook{{Name: "permd", Type: "command", Command: command, Timeout: hookLimit * 1000}}}
+func geminiEntry(command string, limit int) any {
+	return hookGroup{"*", []commandHook{{Name: "permd", Type: "command", Command: command, Timeout: limit}}}
 }

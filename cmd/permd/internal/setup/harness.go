@@ -5,31 +5,68 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/hookproc"
 )
 
 // hookLimit is the timeout that harnesses are configured with, in seconds. It is
 // longer than permd hook waits for the daemon, so that if the daemon is slow, permd
 // hook blocks the call before the harness gives up and proceeds.
-const hookLimit = 10
+const hookLimit = int(hookproc.Margin / time.Second)
+
+// limitOf is hookLimit for a hook that waits for a person.
+func limitOf(wait time.Duration) int { return int((wait+time.Second-1)/time.Second) + hookLimit }
+
+// waitOption returns the words of a command line for a wait, "" for none.
+func waitOption(wait time.Duration) string {
+	if wait == 0 {
+		return ""
+	}
+	text := wait.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if short, ok := strings.CutSuffix(text, zero); ok {
+			text = short + zero[:1]
+		}
+	}
+	return waitFlag + text
+}
+
+// waitFlag is what stands before the time in a command line with a wait.
+const waitFlag = " --wait "
+
+// cutWait cuts a wait off the end of a command line, 0 if there is none.
+func cutWait(command string) (rest string, wait time.Duration) {
+	i := strings.LastIndex(command, waitFlag)
+	if i < 0 {
+		return command, 0
+	}
+	wait, ok := hookproc.ParseWait(command[i+len(waitFlag):])
+	if !ok {
+		return command, 0
+	}
+	return command[:i], wait
+}
 
 // harness is an agent harness with hooks that can stop a tool.
 type harness struct {
 	name string
 	// places returns the files in which it looks for hooks: the user's own and, if
-	// it has one, the managed one, below root.
-	places func(root, home string) []configPlace
+	// it has one, the managed one, below root. A hook waits for a person for that time.
+	places func(root, home string, wait time.Duration) []configPlace
+	// timeout is its own for all hooks, in seconds; 0 if settings say it.
+	timeout int
 }
 
 // harnesses lists the supported harnesses, in the order of the help text.
 var harnesses = []harness{
-	{"claude", claudePlaces},
-	{"codex", codexPlaces},
-	{"gemini", geminiPlaces},
-	{"cursor", cursorPlaces},
-	{"copilot", copilotPlaces},
-	{"cline", clinePlaces},
+	{name: "claude", places: claudePlaces},
+	{name: "codex", places: codexPlaces},
+	{name: "gemini", places: geminiPlaces},
+	{name: "cursor", places: cursorPlaces},
+	{name: "copilot", places: copilotPlaces},
+	{name: "cline", places: clinePlaces, timeout: clineLimit},
 }
 
 // openCode is a harness whose hooks cannot stop a tool. For it, install only prints
@@ -49,10 +86,10 @@ func hookHarnesses() []string {
 }
 
 // hookPlaces returns the files of a harness, nil for an unknown one.
-func hookPlaces(root, name, home string) []configPlace {
+func hookPlaces(root, name, home string, wait time.Duration) []configPlace {
 	for _, h := range harnesses {
 		if h.name == name {
-			return h.places(root, home)
+			return h.places(root, home, wait)
 		}
 	}
 	return nil
@@ -83,8 +120,8 @@ func ownFolder(variable, home string, below ...string) string {
 // hookCommand returns the command line that a harness runs in a shell. If the
 // program fails in any way, such as when it is missing or killed, the command exits
 // with the code that blocks the call.
-func hookCommand(program, harness string) string {
-	return cli.Quote(program) + " hook " + harness + " || exit 2"
+func hookCommand(program, harness string, wait time.Duration) string {
+	return cli.Quote(program) + " hook " + harness + waitOption(wait) + " || exit 2"
 }
 
 // afterCommand returns the command line for events after a tool. Whatever fails, the
@@ -102,7 +139,8 @@ func afterProgram(command, harness string) string {
 // hookProgram returns the program in a command line that hookCommand returned, ""
 // for any other command line.
 func hookProgram(command, harness string) string {
-	return commandProgram(strings.TrimSuffix(command, " || exit 2"), " hook "+harness)
+	command, _ = cutWait(strings.TrimSuffix(command, " || exit 2"))
+	return commandProgram(command, " hook "+harness)
 }
 
 func commandProgram(command, arguments string) string {

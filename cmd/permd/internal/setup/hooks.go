@@ -30,6 +30,9 @@ func (i *Installer) InstallHook(ctx context.Context, harness string, o *Options)
 	if harness == openCode {
 		return i.reportHook(&hookReport{harness, installReport{Action: "by hand", Notes: openCodeSteps}})
 	}
+	if err := checkWait(harness, o.Wait); err != nil {
+		return err
+	}
 	place, store, err := i.configPlace(harness, o)
 	if err != nil {
 		return err
@@ -149,7 +152,7 @@ func (i *Installer) configPlace(harness string, o *Options) (*configPlace, confi
 	dirs, err := account.Dirs(i.Root)
 	if o.Managed {
 		store := configStore{filepath.Join("/", i.Root, "var/lib/permd/hooks")}
-		if places := managedPlaces(hookPlaces(i.Root, harness, ""), true); len(places) > 0 {
+		if places := managedPlaces(hookPlaces(i.Root, harness, "", o.Wait), true); len(places) > 0 {
 			return &places[0], store, err
 		}
 		return nil, store, cli.Failf(cli.ExitUsage, "install it for each user: permd hook install "+harness, "%s has no managed settings", harness)
@@ -164,7 +167,7 @@ func (i *Installer) configPlace(harness string, o *Options) (*configPlace, confi
 	if err != nil {
 		return nil, configStore{}, err
 	}
-	return &managedPlaces(hookPlaces(i.Root, harness, home), false)[0], configStore{filepath.Join(dirs.Data, "hooks")}, nil
+	return &managedPlaces(hookPlaces(i.Root, harness, home, o.Wait), false)[0], configStore{filepath.Join(dirs.Data, "hooks")}, nil
 }
 
 func (i *Installer) reportHook(r *hookReport) error {

@@ -9,7 +9,7 @@ import (
 // to tell nothing after a tool, and are completed by another install, which changes
 // nothing else.
 func TestHooksOfEarlierVersions(t *testing.T) {
-	earlier := func(harness string) string { return hookCommand(testProgram, harness) }
+	earlier := func(harness string) string { return hookCommand(testProgram, harness, 0) }
 	for harness, tt := range map[string]struct{ earlier, silent string }{
 		"claude": {
 			`{"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [{"type": "command", "command": "` + earlier("claude") + `", "timeout": 10, "onFailure": "block"}]}]}}`,

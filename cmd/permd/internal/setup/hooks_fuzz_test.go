@@ -3,6 +3,7 @@ package setup
 import (
 	"bytes"
 	"testing"
+	"time"
 )
 
 // FuzzHooks: into whatever file of a harness permd's hook is installed, it is there once
@@ -23,7 +24,7 @@ func FuzzHooks(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, harness, text string) {
-		places := hookPlaces("/root-of-none", harness, "/home/ana")
+		places := hookPlaces("/root-of-none", harness, "/home/ana", time.Duration(len(text)%3)*time.Minute)
 		if len(places) == 0 || len(text) > 1<<16 {
 			return
 		}

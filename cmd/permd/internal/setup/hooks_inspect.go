@@ -17,7 +17,7 @@ func InspectHooks(root string, x *findings.List) {
 		return // the check of folders reports it
 	}
 	for _, harness := range hookHarnesses() {
-		for _, p := range hookPlaces(root, harness, home) {
+		for _, p := range hookPlaces(root, harness, home, 0) {
 			inspectHook(&p, x)
 		}
 	}

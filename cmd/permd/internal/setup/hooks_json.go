@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -21,15 +23,16 @@ type jsonHooks struct {
 	after            []jsonList   // at events after a tool
 	offSwitches      []jsonSwitch // settings that turn permd's hook off
 	dialect          jsonedit.Dialect
-	requiredSettings []jsonSwitch // settings that are added if they are missing
-	timeout          int          // the timeout of every entry, in the harness's unit
-	failClosedMember string       // the member that makes a failing hook block the call
+	requiredSettings []jsonSwitch  // settings that are added if they are missing
+	wait             time.Duration // for a person
+	unit             int           // of timeouts: how many are a second
+	failClosedMember string        // the member that makes a failing hook block the call
 }
 
 // jsonList is an array of hooks, and the entry that is added to it.
 type jsonList struct {
 	path  []string
-	entry func(command string) any
+	entry func(command string, limit int) any
 }
 
 // jsonSwitch is a setting that has a value, or a list that contains it.
@@ -65,7 +68,7 @@ func (h *jsonHooks) install(text []byte, program string) ([]byte, error) {
 		}
 	}
 	for _, list := range h.lists {
-		entry, err := json.Marshal(list.entry(hookCommand(program, h.harness)))
+		entry, err := json.Marshal(list.entry(hookCommand(program, h.harness, h.wait), limitOf(h.wait)*h.unit))
 		if err != nil {
 			return nil, fmt.Errorf("encoding a hook: %w", err)
 		}
@@ -74,7 +77,7 @@ func (h *jsonHooks) install(text []byte, program string) ([]byte, error) {
 		}
 	}
 	for _, list := range h.after {
-		entry, err := json.Marshal(list.entry(afterCommand(program, h.harness)))
+		entry, err := json.Marshal(list.entry(afterCommand(program, h.harness), hookLimit*h.unit))
 		if err != nil {
 			return nil, fmt.Errorf("encoding a hook: %w", err)
 		}
@@ -243,17 +246,19 @@ func (h *jsonHooks) checkEntry(e *configEntries, list jsonList, n, matcher jsone
 	var want struct {
 		Matcher string `json:"matcher"`
 	}
-	entry, err := json.Marshal(list.entry(""))
+	entry, err := json.Marshal(list.entry("", 0))
 	if err == nil {
 		err = strictjson.Unmarshal(entry, &want)
 	}
+	_, wait := cutWait(strings.TrimSuffix(n.Member("command").String(), " || exit 2"))
+	timeout := strconv.Itoa(limitOf(wait) * h.unit)
 	problems := []struct {
 		bad  bool
 		text string
 	}{
 		{err != nil, "it cannot be compared"},
 		{!strings.HasSuffix(n.Member("command").String(), " || exit 2"), "the command does not end in || exit 2, so a missing permd may be a yes"},
-		{string(n.Member("timeout").Raw()) != fmt.Sprint(h.timeout), fmt.Sprintf("its timeout is not %d", h.timeout)},
+		{string(n.Member("timeout").Raw()) != timeout, "its timeout is not " + timeout},
 		{h.failClosedMember != "" && !hasMember(n, h.failClosedMember), "it has not " + strings.ReplaceAll(h.failClosedMember, ":", ": ") + ", so a failing hook is a yes"},
 		{!slices.Contains([]string{want.Matcher, "", "*"}, matcher.String()), "its matcher leaves tools out: " + matcher.String()},
 		{n.Member("if").Exists(), "its if leaves calls out"},
@@ -265,6 +270,30 @@ func (h *jsonHooks) checkEntry(e *configEntries, list jsonList, n, matcher jsone
 			e.problems = append(e.problems, where+": "+p.text)
 		}
 	}
+}
+
+// limits returns how long the harness lets the hooks of the file run that wait, in seconds.
+func (h *jsonHooks) limits(text []byte) (list []int, err error) {
+	t, err := h.parse(text)
+	if err != nil {
+		return nil, err
+	}
+	events := t.Root().Member("hooks")
+	for i := range events.Len() {
+		of := jsonList{path: []string{"hooks", events.At(i).Name()}}
+		of.each(t, func(_, n jsonedit.Node) {
+			command := n.Member("command").String()
+			if !strings.Contains(command, " hook "+h.harness) || !strings.Contains(command, "--wait") {
+				return
+			}
+			limit, bad := strconv.Atoi(string(n.Member("timeout").Raw()))
+			if bad != nil {
+				err = errLimits
+			}
+			list = append(list, limit/h.unit)
+		})
+	}
+	return list, err
 }
 
 // hasMember reports whether an object has a member with a value, given as JSON text.

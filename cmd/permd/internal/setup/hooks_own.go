@@ -3,15 +3,18 @@ package setup
 import (
 	"bytes"
 	"strings"
+	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/hookproc"
 )
 
 // ownFile is a file that is permd's alone: harnesses that take a folder of files
 // get one more.
 type ownFile struct {
 	harness string
-	text    func(program string) []byte
+	wait    time.Duration // for a person
+	text    func(program string, wait time.Duration) []byte
 	// earlier is the file as earlier versions wrote it, which told nothing after a tool; nil
 	// if that is the same.
 	earlier func(program string) []byte
@@ -21,7 +24,7 @@ func (o *ownFile) install(text []byte, program string) ([]byte, error) {
 	if text != nil {
 		return nil, cli.Failf(cli.ExitError, "look at it; permd can be called from it with: permd hook "+o.harness, "there is another file in its place")
 	}
-	return o.text(program), nil
+	return o.text(program, o.wait), nil
 }
 
 func (o *ownFile) remove(text []byte) ([]byte, bool, error) {
@@ -40,7 +43,7 @@ func (o *ownFile) remove(text []byte) ([]byte, bool, error) {
 func (o *ownFile) check(text []byte) (e configEntries, err error) {
 	if program := o.program(text); program != "" {
 		e.program(program)
-		if !bytes.Equal(o.text(program), text) {
+		if !bytes.Equal(o.text(program, o.waitIn(text)), text) {
 			e.silent = append(e.silent, "the event after a tool")
 		}
 	} else if bytes.Contains(text, []byte(" hook "+o.harness)) {
@@ -57,11 +60,37 @@ func (o *ownFile) program(text []byte) string {
 			continue
 		}
 		rest, _, _ = strings.Cut(rest, programSuffix)
-		if program := hookProgram(rest+" hook "+o.harness, o.harness); program != "" && (bytes.Equal(o.text(program), text) || o.earlier != nil && bytes.Equal(o.earlier(program), text)) {
+		if program := hookProgram(rest+" hook "+o.harness, o.harness); program != "" && (bytes.Equal(o.text(program, o.waitIn(text)), text) || o.earlier != nil && bytes.Equal(o.earlier(program), text)) {
 			return program
 		}
 	}
 	return ""
+}
+
+// waitIn returns for how long the hook of a file waits for a person.
+func (o *ownFile) waitIn(text []byte) time.Duration {
+	_, rest, ok := bytes.Cut(text, []byte(" hook "+o.harness+waitFlag))
+	if !ok {
+		return 0
+	}
+	word := rest[:max(0, bytes.IndexAny(rest, " )"))]
+	wait, _ := hookproc.ParseWait(string(word))
+	return wait
+}
+
+// limits returns how long the harness lets the hooks of the file run that wait, in seconds. clineLimit
+// is no setting.
+func (o *ownFile) limits(text []byte) ([]int, error) {
+	wait := o.waitIn(text)
+	switch {
+	case !bytes.Contains(text, []byte(waitFlag)):
+		return nil, nil
+	case o.program(text) == "" || wait == 0:
+		return nil, errLimits
+	case o.harness == "cline":
+		return []int{clineLimit}, nil
+	}
+	return []int{limitOf(wait)}, nil
 }
 
 // What stands around the program's path, as a shell takes it, where the files

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -27,7 +28,7 @@ func placeOf(t *testing.T, harness string, managed bool) (*configPlace, configSt
 			t.Fatal(err)
 		}
 	}
-	places := managedPlaces(hookPlaces(filepath.Join(dir, "root"), harness, filepath.Join(dir, "home")), managed)
+	places := managedPlaces(hookPlaces(filepath.Join(dir, "root"), harness, filepath.Join(dir, "home"), 0), managed)
 	if len(places) != 1 {
 		t.Fatalf("%d places", len(places))
 	}
@@ -234,7 +235,7 @@ func TestHookRefused(t *testing.T) {
 		{"codex", "hooks that are off by the old name", "features.codex_hooks = false\n", "features.codex_hooks turns hooks off"},
 		{"codex", "an unfinished block", tomlBegin + "\n", "were changed"},
 		{"cline", "another's program", "#!/bin/sh\n", "another file in its place"},
-		{"cline", "permd's program, changed", string(clineFile(testProgram)) + "# mine\n", "was changed"},
+		{"cline", "permd's program, changed", string(clineFile(testProgram, 0)) + "# mine\n", "was changed"},
 		{"copilot", "another's file", "{}", "another file in its place"},
 	}
 	for _, tt := range tests {
@@ -254,18 +255,25 @@ func TestHookRefused(t *testing.T) {
 
 func TestHookProgram(t *testing.T) {
 	for command, want := range map[string]string{
-		hookCommand("/usr/bin/permd", "claude"):      "/usr/bin/permd",
-		hookCommand(testProgram, "claude"):           testProgram,
-		"permd hook claude":                          "permd",
-		"/usr/bin/permd-2 hook claude":               "/usr/bin/permd-2",
-		"/usr/bin/permd hook codex":                  "",
-		"/usr/bin/other hook claude":                 "",
-		"permd hook claude --permission-prompt-tool": "",
-		"log; permd hook claude":                     "",
-		"'a' 'permd' hook claude":                    "",
-		"'a'; 'permd' hook claude":                   "",
-		" hook claude":                               "",
-		"":                                           "",
+		hookCommand("/usr/bin/permd", "claude", 0):         "/usr/bin/permd",
+		hookCommand(testProgram, "claude", 0):              testProgram,
+		"permd hook claude":                                "permd",
+		"/usr/bin/permd-2 hook claude":                     "/usr/bin/permd-2",
+		hookCommand(testProgram, "claude", 90*time.Second): testProgram,
+		"permd hook claude --wait 5m":                      "permd",
+		"permd hook claude --wait 5m --after":              "",
+		"permd hook claude --wait 2h":                      "",
+		"permd hook claude --wait 0s":                      "",
+		"permd hook claude --wait":                         "",
+		"permd hook claude --wait 5m; log":                 "",
+		"/usr/bin/permd hook codex":                        "",
+		"/usr/bin/other hook claude":                       "",
+		"permd hook claude --permission-prompt-tool":       "",
+		"log; permd hook claude":                           "",
+		"'a' 'permd' hook claude":                          "",
+		"'a'; 'permd' hook claude":                         "",
+		" hook claude":                                     "",
+		"":                                                 "",
 	} {
 		if got := hookProgram(command, "claude"); got != want {
 			t.Errorf("%q runs %q, want %q", command, got, want)
@@ -350,7 +358,7 @@ func TestHookDocs(t *testing.T) {
 		if runtime.GOOS != "linux" {
 			continue // the organisation's are elsewhere
 		}
-		for _, p := range managedPlaces(hookPlaces("", harness, "/home"), true) {
+		for _, p := range managedPlaces(hookPlaces("", harness, "/home", 0), true) {
 			if line += "`" + p.path + "` | "; !strings.Contains(string(text), line) {
 				t.Errorf("docs/hooks.md has no line %q", line)
 			}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/BurntSushi/toml"
 
@@ -19,7 +20,8 @@ import (
 // its own at the end, between two marks: tables may be there whatever is
 // above them.
 type tomlHooks struct {
-	managed bool // requirements.toml, which the organisation writes
+	managed bool          // requirements.toml, which the organisation writes
+	wait    time.Duration // for a person
 }
 
 const (
@@ -46,15 +48,15 @@ func (h *tomlHooks) block(program string, pin bool) string {
 	if pin {
 		fmt.Fprintf(&b, "[features]\nhooks = true\n\n")
 	}
-	add := func(event, command string) {
+	add := func(event, command string, limit int) {
 		fmt.Fprintf(&b, "[[hooks.%s]]\n\n[[hooks.%s.hooks]]\ntype = \"command\"\ncommand = \"%s\"\ntimeout = %d\n",
-			event, event, command, hookLimit) // the path has nothing that TOML escapes
+			event, event, command, limit) // the path has nothing that TOML escapes
 	}
 	for _, event := range tomlEvents {
-		add(event, hookCommand(program, "codex"))
+		add(event, hookCommand(program, "codex", h.wait), limitOf(h.wait))
 		fmt.Fprintln(&b)
 	}
-	add(tomlAfter, afterCommand(program, "codex"))
+	add(tomlAfter, afterCommand(program, "codex"), hookLimit)
 	fmt.Fprintln(&b, tomlEnd)
 	return b.String()
 }
@@ -225,13 +227,15 @@ func (h *tomlHooks) entries(doc map[string]any) (e configEntries) {
 				e.problems = append(e.problems, fmt.Sprintf("%s: its matcher leaves tools out: %v", event, m))
 			}
 			for _, hook := range groupsOf(group, "hooks") {
-				if hook["timeout"] != int64(hookLimit) {
-					e.problems = append(e.problems, fmt.Sprintf("%s: its timeout is not %d", event, hookLimit))
+				c, _ := hook["command"].(string)
+				_, wait := cutWait(strings.TrimSuffix(c, " || exit 2"))
+				if hook["timeout"] != int64(limitOf(wait)) {
+					e.problems = append(e.problems, fmt.Sprintf("%s: its timeout is not %d", event, limitOf(wait)))
 				}
 				if hook["async"] == true {
 					e.problems = append(e.problems, event+": it is async, so its answer comes too late")
 				}
-				if c, _ := hook["command"].(string); !strings.HasSuffix(c, " || exit 2") {
+				if !strings.HasSuffix(c, " || exit 2") {
 					e.problems = append(e.problems, event+": the command does not end in || exit 2, so a missing permd is a yes")
 				}
 			}
@@ -249,6 +253,31 @@ func (h *tomlHooks) entries(doc map[string]any) (e configEntries) {
 		}
 	}
 	return e
+}
+
+// limits returns how long Codex lets the hooks of the file run that wait, in seconds.
+func (h *tomlHooks) limits(text []byte) (list []int, err error) {
+	doc, err := decodeTOML(text)
+	if err != nil {
+		return nil, err
+	}
+	hooks, _ := doc["hooks"].(map[string]any)
+	for event := range hooks {
+		for _, group := range groupsOf(hooks, event) {
+			for _, hook := range groupsOf(group, "hooks") {
+				command, _ := hook["command"].(string)
+				if !strings.Contains(command, " hook codex") || !strings.Contains(command, "--wait") {
+					continue
+				}
+				limit, ok := hook["timeout"].(int64)
+				if !ok {
+					return nil, errLimits
+				}
+				list = append(list, int(limit))
+			}
+		}
+	}
+	return list, nil
 }
 
 func groupsOf(table map[string]any, name string) []map[string]any {

@@ -8,6 +8,8 @@
 package setup
 
 import (
+	"time"
+
 	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
@@ -25,6 +27,8 @@ type Options struct {
 	// For installing:
 	Program   string // path of the permd to run; "" means this one
 	NoService bool   // do not install systemd units
+	// Wait is how long hooks wait for a person, 0 for not at all. For hooks only.
+	Wait time.Duration
 
 	// Managed changes the harness's managed settings. For hooks only.
 	Managed bool
