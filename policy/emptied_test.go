@@ -31,7 +31,7 @@ func TestEmptied(t *testing.T) {
 	after := []string{"user allow other", "base ask base"}
 	look := func(t *testing.T, s *Store, want []string, state State) {
 		t.Helper()
-		_, _ = s.reload(t.Context(), false) // what is wrong is in the status
+		_, _ = s.reload(t.Context(), loadOptions{}) // what is wrong is in the status
 		if got := reasons(t, s, "", "rm"); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -208,7 +208,7 @@ func TestEmptied(t *testing.T) {
 		s := w.open(t)
 		before := reasons(t, s, "", "rm")
 		policytest.Write(t, w.user, map[string]string{"rules.yaml": ""})
-		_, _ = s.reload(t.Context(), false) // what is wrong is in the status
+		_, _ = s.reload(t.Context(), loadOptions{}) // what is wrong is in the status
 		got := reasons(t, s, "", "rm")
 		if len(before) != 3 || len(got) != 2 || !strings.HasPrefix(got[0], "user deny ") {
 			t.Errorf("before %q, emptied %q", before, got)

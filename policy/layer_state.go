@@ -54,6 +54,7 @@ type layerState struct {
 type loadOptions struct {
 	deadline  time.Time // how long to wait for files that are changing
 	immediate bool      // a person requested a reload now
+	digest    string    // that the rules outside of projects must have, "" for any
 }
 
 func (d *delays) emptyGrace(how loadOptions) time.Duration {

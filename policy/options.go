@@ -24,6 +24,7 @@ type Switches struct {
 	NoArguments    bool     // no arguments of past calls are kept
 	Shadow         Shadow   // rules to try; they change what no rule means
 	Notify         string   // what notifications show; NotifyFull when empty
+	Reload         string   // when changed rules come into force; settings.ReloadAuto when empty
 }
 
 // Options configure where rules come from.

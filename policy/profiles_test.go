@@ -127,7 +127,7 @@ func TestProfilesRemoved(t *testing.T) {
 	}
 	remove(t, w.user, "profiles.yaml")
 	policytest.Age(t, w.root)
-	if _, err := s.reload(t.Context(), false); err == nil {
+	if _, err := s.reload(t.Context(), loadOptions{}); err == nil {
 		t.Error("nobody is told")
 	}
 	if got := looks(t, s, "teambot", "look"); got != effects.KindUse {

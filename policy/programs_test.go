@@ -178,7 +178,7 @@ func TestProgramsOnlyOrg(t *testing.T) {
 	}
 	// A file that has become empty is perhaps being written.
 	policytest.Write(t, w.user, map[string]string{filepath.Join("programs", "team.yaml"): ""})
-	if _, err := s.reload(t.Context(), false); err == nil {
+	if _, err := s.reload(t.Context(), loadOptions{}); err == nil {
 		t.Error("an emptied file is believed at once")
 	}
 	if _, run = judged(t, s, "", "deployctl status"); run.Known || run.Readonly {

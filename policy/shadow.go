@@ -26,6 +26,7 @@ type Shadow struct {
 func (w Switches) same(other Switches) bool {
 	w.Shadow, other.Shadow = Shadow{}, Shadow{}
 	w.Notify, other.Notify = "", ""
+	w.Reload, other.Reload = "", ""
 	return reflect.DeepEqual(w, other)
 }
 

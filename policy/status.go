@@ -23,6 +23,8 @@ type Status struct {
 	// Watching is why changes are only found by polling every 20 seconds; "" if
 	// the system reports them.
 	Watching string `json:"watching,omitzero"`
+	// Waiting is changed rules that are not in use yet, nil if there are none.
+	Waiting *Waiting `json:"waiting,omitzero"`
 }
 
 // LayerStatus is the condition of one layer.
@@ -130,7 +132,7 @@ func (l LayerStatus) Rules() int { return l.Allow + l.Deny + l.Ask }
 func (s *Store) Status() Status { return s.state.Load().status() }
 
 func (st *state) status() Status {
-	out := Status{Watching: st.watchError}
+	out := Status{Watching: st.watchError, Waiting: st.held.status(st.switches.Reload)}
 	if st.settingsErr != nil {
 		out.Settings, out.SettingsSince = st.settingsErr.Error(), st.settingsErrSince
 	}

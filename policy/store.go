@@ -61,7 +61,7 @@ type Store struct {
 	// set while somebody waits to load them.
 	trying       sync.Mutex
 	dueToTry     atomic.Bool
-	shadowLimits evaltime.Limiter // of the evaluations of rules to try
+	shadowLimits evaltime.Limiter // of the evaluations of rules to try, and of those that wait
 }
 
 var _ decisions.Policy = (*Store)(nil)
@@ -83,6 +83,7 @@ type state struct {
 	snaps            map[layerKey]*rules.Snapshot
 	shadow           *layerState                         // the rules to try, nil if there are none
 	shadows          map[*rules.Snapshot]*rules.Snapshot // by that of snaps in whose place they are tried
+	held             *change                             // rules that wait, nil if none do
 	watchError       string                              // why Watch cannot see changes, "" if it can
 }
 
@@ -266,6 +267,8 @@ func (s *Store) Prepare(ctx context.Context, uid uint32, project string) error {
 func (s *Store) prepareUser(ctx context.Context, uid uint32) error {
 	if st := s.state.Load(); s.current(st.users[uid], st) {
 		return nil
+	} else if n := st.users[uid]; n != nil && n.active != nil && st.switches.defers() {
+		return n.err() // what has changed may have to wait, which Watch sees to
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -315,6 +318,18 @@ func (s *Store) publish(st *state) {
 // snapshot combines the layers of one person and project. former is theirs until now,
 // nil if there is none; sameSwitches is set if the settings are those of then.
 func (s *Store) snapshot(st *state, uid uint32, project *layerState, former *rules.Snapshot, sameSwitches bool) *rules.Snapshot {
+	snap := rules.NewSnapshot(s.basis(st, uid, project))
+	if sameSwitches && former != nil && snap.Same(former) {
+		return former // decisions that were cached with it stay usable
+	}
+	if s.opts.KeepResults {
+		snap.Keep(former, s.opts.Compare)
+	}
+	return snap
+}
+
+// basis is what the snapshot of one person and project is made of.
+func (s *Store) basis(st *state, uid uint32, project *layerState) rules.Basis {
 	is := rules.Basis{
 		OnlyOrg: st.switches.OnlyOrg, DenyOnFailure: st.switches.DenyOnFailure,
 		Table: s.tableFor(st, st.users[uid]), Profiles: s.profilesFor(st, st.users[uid]), Limiter: &s.limiter,
@@ -324,14 +339,7 @@ func (s *Store) snapshot(st *state, uid uint32, project *layerState, former *rul
 	}
 	parts := []string{s.shipped, strconv.FormatBool(st.switches.OnlyOrg), strconv.FormatBool(st.switches.DenyOnFailure), strconv.FormatBool(st.switches.RefuseDeclared)}
 	combine(&is, parts, st.org, st.users[uid], project, st.base)
-	snap := rules.NewSnapshot(is)
-	if sameSwitches && former != nil && snap.Same(former) {
-		return former // decisions that were cached with it stay usable
-	}
-	if s.opts.KeepResults {
-		snap.Keep(former, s.opts.Compare)
-	}
-	return snap
+	return is
 }
 
 // combine adds layers, nil for none, to what a snapshot is made of. parts are what its digest

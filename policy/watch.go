@@ -116,7 +116,7 @@ func (w *watcher) stop() { w.files.Stop() }
 func (w *watcher) reload(ctx context.Context) {
 	for range maxRounds {
 		// Problems of a layer are in its status.
-		_, _ = w.store.reload(ctx, false)
+		_, _ = w.store.reload(ctx, loadOptions{})
 		if !w.updateWatches() {
 			break
 		}

@@ -29,6 +29,10 @@ func TestReplayFailures(t *testing.T) {
 		{"the rules on the disk are broken when past calls are decided by them", replayBroken},
 		{"the rules of then are gone, and decide otherwise", revisionGone},
 		{"arguments that were kept are damaged or cannot be read when a choice is previewed", previewDamaged},
+		{"the log, or its arguments, cannot be read when changed rules are replayed", heldUnreadable},
+		{"changed rules never end when they are replayed", heldEndless},
+		{"the daemon is killed while changed rules wait", heldKilled},
+		{"an editor saves in steps while changed rules wait", heldSaved},
 	}, "arguments that were kept are damaged")
 }
 

@@ -21,14 +21,13 @@ func (a *app) reloadCommand() *cobra.Command {
 		Use:   "reload",
 		Short: "Reload the daemon's policies",
 		Long: `Make the daemon reload its policies and wait until they are in force. The daemon
-does this by itself when files change; use this command to see errors at once.
-If the new rules do not compile or their tests fail, the old ones stay in force.
+does this by itself when files change, unless reload in permd.toml
+says otherwise; use this command to see errors at once. If the new rules do not
+compile or their tests fail, the old ones stay in force.
 
 With --if-replay-safe the calls of the last 7 days are decided again first, as
 permd policy replay does. If one that was asked or denied would now be allowed,
-or none could be decided again, nothing is reloaded and the exit code is 4. A
-daemon that sees changes by itself does not wait for that: to try rules before
-they are in force, keep them elsewhere and run permd policy replay DIR.
+or none could be decided again, nothing is reloaded and the exit code is 4.
 
 ` + cli.ExitCodes,
 		Example: `  permd reload
@@ -112,7 +111,7 @@ func (a *app) reload(ctx context.Context, replayed string) error {
 	}
 	defer c.Close()
 	var r admin.Reloaded
-	if err := c.Call(ctx, admin.MethodReload, struct{}{}, &r); err != nil {
+	if err := c.Call(ctx, admin.MethodReload, admin.ReloadParams{Digest: replayed}, &r); err != nil {
 		return &cli.Failure{Code: cli.ExitCompile, Err: err, Hint: "the previous rules stay in force; see: permd status"}
 	}
 	if replayed != "" && r.Digest != replayed {

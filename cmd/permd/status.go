@@ -71,6 +71,9 @@ func (a *app) renderStatus(s *daemon.Status) {
 	if s.Shadow != nil {
 		fmt.Fprintf(out, "  shadow   %s\n", s.Shadow.Line())
 	}
+	for i, line := range daemon.WaitingLines(s.Policy.Waiting) {
+		fmt.Fprintf(out, "  %s%s\n", []string{"waiting  ", "         "}[min(i, 1)], line)
+	}
 	if s.Policy.Settings != "" {
 		fmt.Fprintf(out, "  settings could not be read, the former ones are in use: %s\n", s.Policy.Settings)
 	}

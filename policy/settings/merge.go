@@ -43,6 +43,7 @@ func Merge(org, user Settings) (Settings, error) {
 
 		NoArguments: org.NoArguments || user.NoArguments,
 		Notify:      cmp.Or(org.Notify, user.Notify, NotifyFull),
+		Reload:      cmp.Or(org.Reload, user.Reload, ReloadAuto),
 
 		RefuseDeclared: org.RefuseDeclared || user.RefuseDeclared,
 

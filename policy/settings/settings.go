@@ -82,6 +82,12 @@ type Settings struct {
 	// or "off", for no notifications.
 	Notify string `toml:"notify"`
 
+	// Reload is when changed rules come into force: "auto", the default, as soon as their files
+	// have changed; "manual", with permd reload; or "replay-safe", once a replay of the latest
+	// decisions shows that they allow nothing that was asked or denied. If org sets it, a user
+	// cannot change it.
+	Reload string `toml:"reload"`
+
 	Limits Limits `toml:"limits"`
 
 	Journal Journal `toml:"journal"`
@@ -123,6 +129,9 @@ const (
 	NotifyFull        = "full"
 	NotifyBrief       = "brief"
 	NotifyOff         = "off"
+	ReloadAuto        = "auto"
+	ReloadManual      = "manual"
+	ReloadReplaySafe  = "replay-safe"
 	ListenOff         = "off"
 	ListenUnix        = "unix"
 
@@ -147,7 +156,7 @@ const (
 // a person who reads the file would not.
 var keys = []string{
 	"profile", "only_org", "disable", "durability", "confirm", "on_failure", "ask_gates", "refuse_declared",
-	"on_log_failure", "shadow", "no_pause", "no_lock", "no_arguments", "notify", "limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user", "limits.decision_milliseconds",
+	"on_log_failure", "shadow", "no_pause", "no_lock", "no_arguments", "notify", "reload", "limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user", "limits.decision_milliseconds",
 	"journal", "journal.max_bytes", "journal.max_age",
 	"http", "http.listen",
 }
@@ -255,6 +264,9 @@ func (s *Settings) check() *valueError {
 	}
 	if !slices.Contains([]string{"", NotifyFull, NotifyBrief, NotifyOff}, s.Notify) {
 		return wrong("notify", `write "full", "brief" or "off"`, "there is no notification called %q", s.Notify)
+	}
+	if !slices.Contains([]string{"", ReloadAuto, ReloadManual, ReloadReplaySafe}, s.Reload) {
+		return wrong("reload", `write "auto", "manual" or "replay-safe"`, "there is no way to reload called %q", s.Reload)
 	}
 	for _, id := range s.Disable {
 		if !strings.HasPrefix(id, "base.") {

@@ -136,7 +136,7 @@ func TestMerge(t *testing.T) {
 	defaults := Settings{
 		Profile: ProfileBalanced, Durability: durabilityProcess, Confirm: confirmGuarded, OnFailure: decisions.Ask,
 		Limits: Limits{MessageBytes: 4 << 20, Connections: 256, ConnectionsPerUser: 128, DecisionMilliseconds: 2000}, HTTP: HTTP{Listen: ListenOff},
-		OnLogFailure: decisions.Ask, Journal: Journal{MaxBytes: 256 << 20, MaxAge: "90d"}, Notify: NotifyFull,
+		OnLogFailure: decisions.Ask, Journal: Journal{MaxBytes: 256 << 20, MaxAge: "90d"}, Notify: NotifyFull, Reload: ReloadAuto,
 	}
 	with := func(change func(*Settings)) Settings {
 		s := defaults
@@ -216,6 +216,8 @@ func TestMerge(t *testing.T) {
 		{name: "a user keeps no arguments", user: Settings{NoArguments: true}, want: with(func(s *Settings) { s.NoArguments = true })},
 		{name: "notifications of the user", user: Settings{Notify: NotifyBrief}, want: with(func(s *Settings) { s.Notify = NotifyBrief })},
 		{name: "notifications of both", org: Settings{Notify: NotifyOff}, user: Settings{Notify: NotifyFull}, want: with(func(s *Settings) { s.Notify = NotifyOff })},
+		{name: "reload of the user", user: Settings{Reload: ReloadManual}, want: with(func(s *Settings) { s.Reload = ReloadManual })},
+		{name: "reload of both", org: Settings{Reload: ReloadReplaySafe}, user: Settings{Reload: ReloadAuto}, want: with(func(s *Settings) { s.Reload = ReloadReplaySafe })},
 		{name: "no_lock of a user", user: Settings{NoLock: true}, err: "no_lock can be set by org alone"},
 		{name: "only_org of a user", user: Settings{OnlyOrg: true}, err: "only_org can be set by org alone"},
 		{name: "on_failure of a user", user: Settings{OnFailure: decisions.Ask}, err: "on_failure can be set by org alone"},

@@ -49,6 +49,13 @@ const (
 	followWait = 25 * time.Second
 )
 
+// ReloadParams are the parameters of permd/reload.
+type ReloadParams struct {
+	// Digest is the digest that the rules outside of projects must have, or nothing is
+	// reloaded; "" for any.
+	Digest string `json:"digest,omitzero"`
+}
+
 // Reloaded is the result of permd/reload.
 type Reloaded struct {
 	Changed bool   `json:"changed"`
@@ -78,7 +85,8 @@ type Deps struct {
 	Log Log
 	// Status returns the result of permd/status, to be marshalled.
 	Status func() any
-	Reload func(ctx context.Context) (Reloaded, error)
+	// Reload puts the rules in the files in force, if they have a digest; "" for any.
+	Reload func(ctx context.Context, digest string) (Reloaded, error)
 	// Memory may be nil; then the methods about choices do not exist.
 	Memory Memory
 	// Asked may be nil; then the methods about questions do not exist.
@@ -105,11 +113,12 @@ func Register(m socket.Methods, d Deps) {
 		return func(context.Context) (any, error) { return d.Status(), nil }, nil
 	}
 	m[MethodReload] = func(_ *socket.Conn, params strictjson.Value) (run, error) {
-		if err := decode(params, &struct{}{}); err != nil {
+		var p ReloadParams
+		if err := decode(params, &p); err != nil {
 			return nil, err
 		}
 		return func(ctx context.Context) (any, error) {
-			r, err := d.Reload(ctx)
+			r, err := d.Reload(ctx, p.Digest)
 			if err != nil {
 				// The administrator needs to see what is wrong with the rules.
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: err.Error()}

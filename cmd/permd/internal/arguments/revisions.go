@@ -33,6 +33,9 @@ type Revision struct {
 	// Digest identifies the rules outside of projects.
 	Digest string         `json:"digest"`
 	Files  []RevisionFile `json:"files"`
+	// Mixed is set if they were not those of the files at any time, as some of the changed ones
+	// waited. Then there are no Files.
+	Mixed bool `json:"mixed,omitzero"`
 }
 
 // RevisionFile is a file of a revision.
@@ -153,6 +156,17 @@ func (k *Keeper) SaveRevision(r *Revision, now time.Time, maxAge time.Duration) 
 	return nil
 }
 
+// LatestRevision returns the beginning of the digest of the revision that was kept last, "" if none
+// is known, and the same of a digest.
+func LatestRevision(dir, digest string) (latest, same string) {
+	names, err := segments(revisionsDir(dir))
+	if err != nil || len(names) == 0 {
+		return "", short(digest)
+	}
+	_, latest, _ = strings.Cut(strings.TrimSuffix(names[len(names)-1], suffix), "-")
+	return latest, short(digest)
+}
+
 func short(digest string) string { return digest[:min(len(digest), 16)] }
 
 // beginOf is when a file was begun, and the rules of a revision came into force.
@@ -188,6 +202,9 @@ func RevisionAt(dir string, at time.Time) (r *Revision, since, until time.Time, 
 		r = new(Revision)
 		if err := strictjson.Unmarshal(text, r); err != nil {
 			return nil, since, until, fmt.Errorf("reading earlier rules: %w", err)
+		}
+		if r.Mixed {
+			r = nil
 		}
 		return r, began, until, nil
 	}

@@ -58,6 +58,7 @@ type daemon struct {
 	kept    *arguments.Keeper // for permd explain after a restart, and for replays; nil in tests
 	shadow  *shadow.Comparer
 	revised chan struct{} // the rules have changed; for keepRevisions
+	held    chan struct{} // they may wait for a replay; for tryHeld
 	since   atomic.Int64  // when they did, or the start, in nanoseconds since 1970
 	runs    runCounter    // for permd status
 	metrics *metrics      // nil when HTTP is off
@@ -79,16 +80,18 @@ type daemon struct {
 // openDaemon opens the rules and the databases; now is the clock of all that depends on the
 // time of day.
 func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Logger, changed func(policy.Status), now func() time.Time) (d *daemon, err error) {
-	d = &daemon{dirs: dirs, log: log, now: now, started: now(), revised: make(chan struct{}, 1)}
+	d = &daemon{dirs: dirs, log: log, now: now, started: now(), revised: make(chan struct{}, 1), held: make(chan struct{}, 1)}
 	d.since.Store(d.started.UnixNano())
 	d.notifier = notify.New(notify.Options{Questions: d.waiting, Form: d.notifies, Log: log})
 	if d.rules, err = engine.OpenRules(ctx, dirs, relocated, func(st policy.Status) {
 		d.tell(nil, native.ChangedRules)
 		d.since.Store(now().UnixNano())
 		d.notifier.Changed()
-		select {
-		case d.revised <- struct{}{}:
-		default:
+		for _, c := range []chan struct{}{d.revised, d.held} {
+			select {
+			case c <- struct{}{}:
+			default:
+			}
 		}
 		if changed != nil {
 			changed(st)
@@ -218,7 +221,7 @@ func (d *daemon) listensAt(at engine.Sockets) {
 }
 
 // adminMethods are the methods of the management socket.
-func (d *daemon) adminMethods(ending <-chan struct{}, reload func(context.Context) (admin.Reloaded, error)) socket.Methods {
+func (d *daemon) adminMethods(ending <-chan struct{}, reload func(ctx context.Context, digest string) (admin.Reloaded, error)) socket.Methods {
 	m := socket.Methods{}
 	admin.Register(m, admin.Deps{
 		Log:    records.Journal{Reader: d.journal.Reader, Ending: ending},

@@ -13,6 +13,9 @@ const retryAfter = time.Minute
 // keepRevisions keeps the rules that decided, to explain decisions later.
 func (d *daemon) keepRevisions(ctx context.Context) {
 	last, failed := "", false
+	if was, now := arguments.LatestRevision(arguments.Dir(d.dirs.Data), d.rules.Digest()); d.rules.Holds() && was != "" && was != now {
+		d.log.Warn("the rules in force since the start are not the last of before it: what is on the disk at the start does not wait", "before", was, "now", now, "see", "permd policy replay")
+	}
 	onChange(ctx, d.revised, func() bool {
 		d.kept.Changed()
 		digest := d.rules.Digest()
@@ -20,6 +23,9 @@ func (d *daemon) keepRevisions(ctx context.Context) {
 			return true
 		}
 		r, err := arguments.ReadRevision(digest, d.dirs.Org, d.dirs.Config)
+		if d.rules.Status().Waiting != nil { // the files are not those in force
+			r, err = &arguments.Revision{Digest: digest, Mixed: true}, nil
+		}
 		if err == nil && digest != d.rules.Digest() {
 			return true // the next change is known already
 		}

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -176,6 +177,7 @@ func (s *server) run(ctx context.Context) error {
 	all.Go(func() { s.watchPlaces(serving) })
 	all.Go(func() { s.keepWitness(serving) })
 	all.Go(func() { s.keepRevisions(serving) })
+	all.Go(func() { s.tryHeld(serving) })
 	all.Go(func() { s.notifier.Run(serving) })
 	all.Go(func() { s.reconsider(serving, s.share) })
 	all.Go(func() { s.endPauses(serving) })
@@ -255,6 +257,8 @@ func (s *server) changed(st policy.Status) {
 	switch {
 	case st.Settings != "" || slices.ContainsFunc(st.Layers, unread):
 		s.log.Error("rules could not be read, the last good ones stay in force", "status", text)
+	case st.Waiting != nil:
+		s.log.Warn("changed rules are not in force yet", "why", strings.Join(WaitingLines(st.Waiting), "; "), "status", text)
 	case st.Degraded():
 		s.log.Warn("rules were removed, their denies and asks are kept for a moment", "status", text)
 	default:
@@ -275,12 +279,13 @@ func (s *server) tellReady() {
 	}
 }
 
-// reload reads the rules again and notifies the service manager before and after.
-func (s *server) reload(ctx context.Context) (admin.Reloaded, error) {
+// reload reads the rules again and notifies the service manager before and after. With a digest
+// they come into force only if they have it.
+func (s *server) reload(ctx context.Context, digest string) (admin.Reloaded, error) {
 	if err := systemd.Reloading(); err != nil {
 		s.log.Warn("telling the service manager", "error", err)
 	}
-	changed, err := s.rules.Reload(ctx)
+	changed, err := s.rules.ReloadIf(ctx, digest)
 	s.metrics.reloaded(err)
 	s.tellReady()
 	return admin.Reloaded{Changed: changed, Digest: s.rules.Digest()}, err
@@ -292,7 +297,7 @@ func (s *server) reloadOnSignal(ctx context.Context, hup <-chan os.Signal) {
 		case <-ctx.Done():
 			return
 		case <-hup:
-			if _, err := s.reload(ctx); err != nil {
+			if _, err := s.reload(ctx, ""); err != nil {
 				s.log.Error("reloading", "error", err)
 			}
 		}

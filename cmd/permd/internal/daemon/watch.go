@@ -24,6 +24,9 @@ func UnansweredLine(s mounts.Stuck, now time.Time) string {
 // that was: nobody updates it every second.
 func (s *server) summary(rules policy.Status) string {
 	texts, _ := s.hangs()
+	if lines := WaitingLines(rules.Waiting); lines != nil {
+		texts = append(lines[:1], texts...)
+	}
 	return strings.Join(append([]string{rules.Summary()}, texts...), "; ") + memorySummary(s.memory.Damage())
 }
 

@@ -47,6 +47,9 @@ func (x *examination) daemonState(s *daemon.Status) {
 	if s.Policy.Settings != "" {
 		x.Error("daemon", "permd reload", "the settings could not be read, the former ones are in use: %s", s.Policy.Settings)
 	}
+	if lines := daemon.WaitingLines(s.Policy.Waiting); lines != nil {
+		x.Warn("policy", "permd policy replay", "%s", lines[0])
+	}
 	for i := range s.Policy.Layers {
 		if l := &s.Policy.Layers[i]; l.Error != "" {
 			x.Error("daemon", "permd reload", "the %s rules are not what their files say: %s", l.Layer, l.Error)

@@ -34,6 +34,7 @@ func TestDoctorCondition(t *testing.T) {
 		{"well", daemon.Status{Version: buildinfo.Version(), PID: 7}, findings.OK, "pid 7", ""},
 		{"another version", daemon.Status{Version: "v0.0.1", PID: 7}, findings.Warn, "it is version v0.0.1, pid 7", "start it again: permd serve"},
 		{"settings", daemon.Status{Version: buildinfo.Version(), Policy: policy.Status{Settings: "permd.toml:1: x"}}, findings.Error, "permd.toml:1: x", "permd reload"},
+		{"waiting rules", daemon.Status{Version: buildinfo.Version(), Policy: policy.Status{Waiting: &policy.Waiting{Mode: "manual", Parts: []string{"org", "user"}}}}, findings.Warn, `changed org and user rules wait since 0001-01-01`, "permd policy replay"},
 		{"rules", daemon.Status{Version: buildinfo.Version(), Policy: policy.Status{Layers: []policy.LayerStatus{{Layer: decisions.User, Error: "a.rego:1: x"}}}}, findings.Error, "the user rules are not what their files say: a.rego:1: x", "permd reload"},
 		{"journal", daemon.Status{Version: buildinfo.Version(), Journal: journal.Status{Failing: "the disk is full"}}, findings.Error, "nothing is allowed: the disk is full", "df "},
 		{"little space", daemon.Status{Version: buildinfo.Version(), Journal: journal.Status{Retention: journal.Retention{LowSpace: true, Free: 300 << 20}}}, findings.Warn, "only 300 MiB left", "df "},

@@ -165,7 +165,7 @@ func readSwitches(dirs xdg.Dirs, files *mounts.FS) (policy.Switches, error) {
 	return policy.Switches{
 		Profile: s.Profile,
 		OnlyOrg: s.OnlyOrg, RefuseDeclared: s.RefuseDeclared, DenyOnFailure: s.OnFailure == decisions.Deny, Disable: s.Disable,
-		AskGates: s.AskGates, NoPause: s.NoPause, NoLock: s.NoLock, NoArguments: s.NoArguments, Notify: s.Notify,
+		AskGates: s.AskGates, NoPause: s.NoPause, NoLock: s.NoLock, NoArguments: s.NoArguments, Notify: s.Notify, Reload: s.Reload,
 		Shadow: policy.Shadow{Dir: s.Shadow, Layer: s.ShadowLayer},
 	}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/arguments"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/decisions"
@@ -46,8 +47,11 @@ type history struct {
 	// no more.
 	remembered map[string]string
 	// rejected are the effects that a choice has rejected, and that were not asked about since.
-	rejected  map[string]bool
-	denied    map[string]bool // the ids of those that the rules on the disk deny
+	rejected map[string]bool
+	// equal are the calls that were asked, or that the rules on the disk deny, by what their
+	// decision with lines added can depend on (see confirm).
+	equal     map[string]*equal
+	kept      *arguments.Kept
 	undecided Report
 }
 
@@ -58,9 +62,7 @@ func (h *history) add(p *past) {
 		h.undecided.add(p)
 		return
 	}
-	if p.now.Verdict == decisions.Deny {
-		h.denied[p.rec.Decision.ID] = true
-	}
+	h.addEqual(p)
 	var key, asked strings.Builder
 	var texts []string
 	below := false
@@ -137,7 +139,7 @@ func lookBack(ctx context.Context, s *cli.Streams, root string, f decisions.Reco
 	if err != nil {
 		return nil, nil, err
 	}
-	h := &history{at: map[string]*alike{}, remembered: map[string]string{}, rejected: map[string]bool{}, denied: map[string]bool{}}
+	h := &history{at: map[string]*alike{}, remembered: map[string]string{}, rejected: map[string]bool{}, equal: map[string]*equal{}, kept: j.kept}
 	if err := j.replay(ctx, f, by, h.add); err != nil {
 		return nil, nil, err
 	}
@@ -310,7 +312,7 @@ func WhyAsked(ctx context.Context, s *cli.Streams, root string, f decisions.Reco
 			}
 		}
 	}
-	bad, err := j.confirm(ctx, f, h.denied, proposed)
+	bad, err := j.confirm(ctx, h, proposed)
 	if err != nil {
 		return nil, nil, err
 	}

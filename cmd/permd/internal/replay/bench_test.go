@@ -104,3 +104,23 @@ func BenchmarkReplay(b *testing.B) {
 	}
 	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "decisions/s")
 }
+
+// BenchmarkWhyAsked finds what was asked in a journal with PERMD_BENCH_JOURNAL_ROWS decisions.
+func BenchmarkWhyAsked(b *testing.B) {
+	n, err := strconv.Atoi(os.Getenv("PERMD_BENCH_JOURNAL_ROWS"))
+	if err != nil {
+		n = 2000
+	}
+	world(b, n)
+	s := &cli.Streams{Err: os.Stderr}
+	for b.Loop() {
+		list, undecided, err := WhyAsked(b.Context(), s, "", decisions.RecordFilter{}, 10)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(list) != 3 || len(undecided) != 0 {
+			b.Fatalf("%+v %+v", list, undecided)
+		}
+	}
+	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "decisions/s")
+}

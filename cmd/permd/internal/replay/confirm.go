@@ -3,8 +3,10 @@ package replay
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,11 +14,52 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// confirm replays the records with lines of rules.yaml added to the person's rules. proposed
-// has the lines by the question that they would end, and denied the ids of the decisions that
-// the rules on the disk deny without them. It returns why some are not what they should be:
-// they compile, end their question, and allow nothing that is denied.
-func (j *replayed) confirm(ctx context.Context, f decisions.RecordFilter, denied map[string]bool, proposed map[string]string) (bad map[string]string, err error) {
+// equal is calls that lines added to the rules decide alike: the same call of a person in a project,
+// whose effects were decided by the same rows. Such lines only allow, and what an allow changes
+// depends on the row alone, whatever made a rule fire.
+type equal struct {
+	rec    *decisions.Record // one of them
+	count  int
+	asked  string // what was asked then, as a text; "" if it was not
+	denied bool   // by the rules on the disk
+}
+
+// addEqual notes a call that lines must end, or must not allow.
+func (h *history) addEqual(p *past) {
+	then, now := &p.rec.Decision, p.now
+	if then.Verdict != decisions.Ask && now.Verdict != decisions.Deny {
+		return
+	}
+	var key, asked strings.Builder
+	call, _ := h.kept.Of(then.ID)
+	fmt.Fprintf(&key, "%p\x00%d\x00%d\x00%s\x00%s\x00%s\x00", call, p.rec.Peer.UID, p.rec.Peer.GID, p.rec.Project, then.Verdict, then.Policy.Digest)
+	for _, list := range [][]decisions.EffectDecision{then.Effects, now.Effects} {
+		fmt.Fprintf(&key, "%d\x00", len(list))
+		for i := range list {
+			e := &list[i]
+			fmt.Fprintf(&key, "%s\x00%s\x00%s\x00%d\x00%s\x00%s\x00", e.Kind, e.Text, e.Verdict, e.Row, e.ChoiceID, strings.Join(e.Tags, " "))
+		}
+	}
+	if q := h.equal[key.String()]; q != nil {
+		q.count++
+		return
+	}
+	q := &equal{rec: p.rec, count: 1, denied: now.Verdict == decisions.Deny}
+	if then.Verdict == decisions.Ask {
+		for i := range then.Effects {
+			if e := &then.Effects[i]; e.Verdict == decisions.Ask {
+				fmt.Fprintf(&asked, "%s\x00", e.Text)
+			}
+		}
+		q.asked = asked.String()
+	}
+	h.equal[key.String()] = q
+}
+
+// confirm decides the calls of a history with lines of rules.yaml added to the person's rules, equal
+// ones once. proposed has the lines by the question that they would end. It returns why some are
+// not what they should be: they compile, end their question, and allow nothing that is denied.
+func (j *replayed) confirm(ctx context.Context, h *history, proposed map[string]string) (bad map[string]string, err error) {
 	bad = map[string]string{}
 	if len(proposed) == 0 {
 		return bad, nil
@@ -43,32 +86,36 @@ func (j *replayed) confirm(ctx context.Context, f decisions.RecordFilter, denied
 	if err != nil {
 		return nil, fmt.Errorf("trying the lines: %w", err)
 	}
-	ended, still := map[string]int{}, map[string]int{}
-	loosened := ""
-	err = j.replay(ctx, f, with, func(p *past) {
-		if p.now == nil {
-			return
-		}
-		if denied[p.rec.Decision.ID] && p.now.Verdict == decisions.Allow {
-			loosened = p.rec.Decision.ID
-		}
-		var texts strings.Builder
-		for i := range p.rec.Decision.Effects {
-			if e := &p.rec.Decision.Effects[i]; e.Verdict == decisions.Ask {
-				fmt.Fprintf(&texts, "%s\x00", e.Text)
-			}
-		}
-		if p.rec.Decision.Verdict != decisions.Ask {
-			return
-		}
-		if p.now.Verdict == decisions.Allow {
-			ended[texts.String()]++
-		} else {
-			still[texts.String()]++
-		}
-	})
+	workers, err := with.forks()
 	if err != nil {
 		return nil, err
+	}
+	list := slices.Collect(maps.Values(h.equal))
+	page := make([]past, len(list))
+	for i, q := range list {
+		page[i].rec = q.rec
+	}
+	j.decide(ctx, workers, page)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ended, still := map[string]int{}, map[string]int{}
+	loosened := ""
+	for i, q := range list {
+		now := page[i].now
+		switch {
+		case now == nil:
+			continue
+		case q.denied && now.Verdict == decisions.Allow:
+			loosened = max(loosened, q.rec.Decision.ID)
+		}
+		switch {
+		case q.asked == "":
+		case now.Verdict == decisions.Allow:
+			ended[q.asked] += q.count
+		default:
+			still[q.asked] += q.count
+		}
 	}
 	for asked := range proposed {
 		switch {

@@ -66,11 +66,9 @@ func (j *replayed) replay(ctx context.Context, f decisions.RecordFilter, by *dec
 		return err
 	}
 	defer log.Close()
-	workers := make([]*decider, max(1, runtime.GOMAXPROCS(0)))
-	for i := range workers {
-		if workers[i], err = by.fork(); err != nil {
-			return err
-		}
+	workers, err := by.forks()
+	if err != nil {
+		return err
 	}
 	// One page is decided while the next one is read.
 	pages := make(chan []past, 1)
@@ -94,6 +92,17 @@ func (j *replayed) replay(ctx context.Context, f decisions.RecordFilter, by *dec
 	close(pages)
 	all.Wait()
 	return errors.Join(err, ctx.Err())
+}
+
+// forks returns deciders by the same rules, as many as can be used at the same time.
+func (d *decider) forks() (list []*decider, err error) {
+	list = make([]*decider, max(1, runtime.GOMAXPROCS(0)))
+	for i := range list {
+		if list[i], err = d.fork(); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 // decide decides the records of a page.

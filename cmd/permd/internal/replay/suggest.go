@@ -63,7 +63,7 @@ func Suggest(ctx context.Context, s *cli.Streams, root string, f decisions.Recor
 			}
 		}
 	}
-	bad, err := j.confirm(ctx, f, h.denied, proposed)
+	bad, err := j.confirm(ctx, h, proposed)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -77,6 +78,9 @@ func problemsOf(st *daemon.Status) (list []string) {
 	}
 	for _, why := range st.Memory.Degraded {
 		list = append(list, "Memory: "+why)
+	}
+	if lines := daemon.WaitingLines(st.Policy.Waiting); lines != nil {
+		list = append(list, "Changed"+strings.TrimPrefix(strings.Join(lines, "; "), "changed")+".")
 	}
 	if st.Policy.Settings != "" {
 		list = append(list, "Settings could not be read: "+st.Policy.Settings)

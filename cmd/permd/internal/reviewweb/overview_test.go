@@ -1,0 +1,29 @@
+package reviewweb
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/cmd/permd/internal/daemon"
+	rules "github.com/permd/permd/policy"
+)
+
+// TestProblemsOfWaiting: the overview says which rules wait, and what to do.
+func TestProblemsOfWaiting(t *testing.T) {
+	t.Parallel()
+	st := daemon.Status{Policy: rules.Status{Waiting: &rules.Waiting{
+		Mode: "replay-safe", Parts: []string{"user"}, Trial: &rules.Trial{Decided: 9, Loosened: 2, Example: "0198c000-0000-7000-8000-000000000001"},
+	}}}
+	list := problemsOf(&st)
+	if len(list) != 1 {
+		t.Fatalf("%q", list)
+	}
+	for _, want := range []string{"Changed user rules wait since ", "of the latest 9 decisions they would allow 2 calls that are asked or denied, such as 0198c000", "permd policy replay", "permd reload"} {
+		if !strings.Contains(list[0], want) {
+			t.Errorf("%q does not say %q", list[0], want)
+		}
+	}
+	if list := problemsOf(&daemon.Status{}); len(list) != 0 {
+		t.Errorf("nothing waits: %q", list)
+	}
+}
