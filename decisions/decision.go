@@ -9,6 +9,7 @@ package decisions
 import (
 	"time"
 
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/decisions/effects"
 )
 
@@ -188,6 +189,11 @@ type Peer struct {
 	PID int32  `json:"pid"` // 0 when it lives in another pid namespace
 }
 
+// Author returns the peer as who answers a question.
+func (p Peer) Author(via author.Via) author.Identity {
+	return author.Identity{Via: via, UID: p.UID, PID: p.PID}
+}
+
 // Request is one call and where it comes from.
 type Request struct {
 	Call    effects.Call
@@ -320,8 +326,12 @@ type HumanAnswer struct {
 	Time    time.Time `json:"time"`
 	Verdict Verdict   `json:"verdict"`          // Allow or Deny
 	Choices []string  `json:"choices,omitzero"` // the ids of what was remembered
-	// Allowed is when a yes was given that was taken back before a call had used it, at Time.
-	Allowed *time.Time `json:"allowed,omitzero"`
+	// Author is who answered, nil where that is not known: earlier versions did not store it.
+	Author *author.Identity `json:"author,omitzero"`
+	// Allowed is when a yes was given that was taken back before a call had used it, at Time, and
+	// AllowedBy who gave it. Author has taken it back.
+	Allowed   *time.Time       `json:"allowed,omitzero"`
+	AllowedBy *author.Identity `json:"allowedBy,omitzero"`
 }
 
 // Word returns the answer in a word or two: allowed, denied, taken back.
@@ -335,8 +345,8 @@ func (a *HumanAnswer) Word() string {
 	return "denied"
 }
 
-// EndedTakenBack is an ending that only journals have: the yes for once to a question was taken
-// back. Records that are read have it as their Answer.
+// EndedTakenBack begins an ending that only journals have: the yes for once to a question was taken
+// back. After a space follows who did that, as JSON. Records that are read have it as their Answer.
 const EndedTakenBack = "taken back"
 
 // Ending says how a call ended, as the program that ran it reported.

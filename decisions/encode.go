@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/decisions/effects"
 )
 
@@ -68,9 +69,11 @@ func (r *Record) AppendJSON(b []byte) ([]byte, error) {
 		e.time(`,"answer":{"time":`, a.Time)
 		e.text(`,"verdict":`, string(a.Verdict))
 		e.list(`,"choices":`, a.Choices)
+		e.author(`,"author":`, a.Author)
 		if a.Allowed != nil {
 			e.time(`,"allowed":`, *a.Allowed)
 		}
+		e.author(`,"allowedBy":`, a.AllowedBy)
 		e.raw(`}`)
 	}
 	if r.Ran != nil {
@@ -91,6 +94,18 @@ func (d *Decision) AppendJSON(b []byte) ([]byte, error) {
 	e := encoder{b: b}
 	e.decision(d)
 	return e.b, e.err
+}
+
+// author appends who answered, if that is known.
+func (e *encoder) author(before string, a *author.Identity) {
+	if a == nil {
+		return
+	}
+	e.text(before+`{"via":`, string(a.Via))
+	e.number(`,"uid":`, int64(a.UID))
+	e.number(`,"pid":`, int64(a.PID))
+	e.optionalText(`,"process":`, a.Process)
+	e.raw(`}`)
 }
 
 // encoder appends members of JSON objects. Each method takes the text before its value,

@@ -11,10 +11,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
@@ -61,7 +63,7 @@ command.
 				if err != nil {
 					return err
 				}
-				o.DecisionID = id
+				o.DecisionID, o.Via = id, author.Command
 				return a.allow(cmd.Context(), m, o)
 			})
 		},
@@ -112,7 +114,7 @@ from then on.
 				if err != nil {
 					return err
 				}
-				o.DecisionID = id
+				o.DecisionID, o.Via = id, author.Command
 				return a.deny(cmd.Context(), m, o)
 			})
 		},
@@ -155,8 +157,8 @@ func (m *memoryClient) answerError(ctx context.Context, id string, err error) er
 	case !ok:
 	case e.Code == admin.CodeNoDecision:
 		if rec, err := recordOf(ctx, records.Through(m.c), id); err == nil && rec.Answer != nil {
-			return cli.Failf(cli.ExitError, "let the agent try again; what asks then has a new id", "it is answered already: %s at %s",
-				rec.Answer.Word(), rec.Answer.Time.Local().Format("15:04:05"))
+			return cli.Failf(cli.ExitError, "let the agent try again; what asks then has a new id", "it is answered already: %s at %s%s",
+				rec.Answer.Word(), rec.Answer.Time.Local().Format("15:04:05"), account.AnsweredBy(rec.Answer))
 		}
 		return cli.Failf(cli.ExitError, "let the agent try again and use the new decision's id; permd allow lists the calls that wait", "%s", e.Message)
 	case strings.Contains(e.Message, "no width of that id was offered"):

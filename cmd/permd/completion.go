@@ -140,7 +140,7 @@ func (a *app) completeQuestions(cmd *cobra.Command, args []string, _ string) ([]
 func (a *app) completeChoices(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var out []cobra.Completion
 	a.askDaemon(cmd, func(ctx context.Context, m *memoryClient) error {
-		all, err := m.list(ctx, admin.ChoiceFilter{})
+		all, err := m.list(ctx, admin.ChoiceFilter{}, false)
 		for i := range all {
 			if c := &all[i]; !slices.Contains(args, c.ID) {
 				p := choices.Parts(c)[0]

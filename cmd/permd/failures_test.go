@@ -33,6 +33,7 @@ func TestFailures(t *testing.T) {
 		{"journal's database locked", journalLocked},
 		{"journal damaged", journalDamaged},
 		{"memory damaged", memoryDamaged},
+		{"author of an answer forged, or gone before it is recorded", authorForged},
 		{"choice changed, memory locked", changeLocked},
 		{"client of changes that never reads", changesUnread},
 		{"rules break, hang or end with their client while open questions are decided again", reconsiderFails},

@@ -37,10 +37,10 @@ func (a *app) logShowCommand() *cobra.Command {
 		Annotations: readsOnly,
 		Short:       "Show a decision with its effects and rules",
 		Long: `Show a decision: verdict, reason, effects, the rules that matched, who asked,
-the person's answer, whether it was run, and what its session asked next. Its id
-may be shortened to what no other one begins with, here and wherever an id of a
-decision or a choice is written. permd explain shows in addition what would
-change it.
+the answer and who gave it, whether it was run, and what its session asked next.
+Its id may be shortened to what no other one begins with, here and wherever an
+id of a decision or a choice is written. permd explain shows in addition what
+would change it.
 
 ` + cli.ExitCodes,
 		Example:           `  permd log show 019e8f4c-6a55-7b7e-8f1e-2f9d3c1a0b42`,

@@ -43,8 +43,8 @@ func withMemory(ctx context.Context, do func(m *memoryClient) error) error {
 }
 
 // list returns the choices that a filter selects, oldest first.
-func (m *memoryClient) list(ctx context.Context, f admin.ChoiceFilter) ([]admin.Choice, error) {
-	return choices.List(ctx, m.c, f)
+func (m *memoryClient) list(ctx context.Context, f admin.ChoiceFilter, authors bool) ([]admin.Choice, error) {
+	return choices.List(ctx, m.c, f, authors)
 }
 
 // callWithIDs calls a method that takes the ids of choices.
@@ -134,11 +134,11 @@ func (f *choiceFilter) check() error {
 func (f *choiceFilter) empty() bool { return *f == choiceFilter{} }
 
 // choose returns the choices that match the filter.
-func (m *memoryClient) choose(ctx context.Context, f *choiceFilter) ([]admin.Choice, error) {
+func (m *memoryClient) choose(ctx context.Context, f *choiceFilter, authors bool) ([]admin.Choice, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	return m.list(ctx, f.ChoiceFilter)
+	return m.list(ctx, f.ChoiceFilter, authors)
 }
 
 func (a *app) rememberListCommand() *cobra.Command {
@@ -172,7 +172,7 @@ them, and allows that have no effect.
 // rememberList prints the choices that match the filter.
 func (a *app) rememberList(ctx context.Context, f choiceFilter) error {
 	return withMemory(ctx, func(m *memoryClient) error {
-		list, err := m.choose(ctx, &f)
+		list, err := m.choose(ctx, &f, a.JSON)
 		if err != nil {
 			return err
 		}
@@ -213,9 +213,9 @@ func (a *app) rememberShowCommand() *cobra.Command {
 		Short:       "Show choices in full",
 		Long: `Show choices with everything that they depend on (project, script contents, time
 limit) and the decision that each of them answered: when, by which agent and in
-which project it was asked, and what the call would have done, while the log
-has it. Of a script of package.json and a target of a makefile, the text is
-shown that the choice is bound to.
+which project it was asked, what the call would have done, and who answered,
+while the log has it. Of a script of package.json and a target of a makefile,
+the text is shown that the choice is bound to.
 
 A choice is covered by another one that matches all that it matches, so it can
 be forgotten. It is dormant if it was not used for 90 days, and of no use if a

@@ -85,7 +85,7 @@ func (a *app) rememberExport(ctx context.Context, ids []string, f choiceFilter, 
 // chosen returns the choices with the ids, or without any, those that match the filter.
 func (m *memoryClient) chosen(ctx context.Context, ids []string, f *choiceFilter) ([]admin.Choice, error) {
 	if len(ids) == 0 {
-		return m.choose(ctx, f)
+		return m.choose(ctx, f, false)
 	}
 	ids, err := m.wholeChoices(ctx, ids)
 	if err != nil {

@@ -53,7 +53,7 @@ func (a *app) rememberForget(ctx context.Context, m *memoryClient, ids []string,
 			return err
 		}
 	} else {
-		chosen, err := m.choose(ctx, f)
+		chosen, err := m.choose(ctx, f, false)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/rulecost"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/admin"
 )
@@ -105,6 +106,7 @@ func TestReview(t *testing.T) {
 	page.keys("a")
 	hears(got, "allow")
 	page.shows("allowed: this call only", "[1 questions 0]")
+	d.wantAuthor(t, author.Review, false)
 
 	// The yes that is remembered has the width that was shown, and the next call runs.
 	got = ask("sh run.sh always")
@@ -129,6 +131,7 @@ func TestReview(t *testing.T) {
 	page.keys("d")
 	hears(got, "deny")
 	page.shows("denied; nothing is remembered")
+	d.wantAuthor(t, author.Review, false)
 
 	// A no that is remembered.
 	got = ask("sh run.sh never")

@@ -186,6 +186,7 @@ func TestReviewWebActions(t *testing.T) {
 	b.shows("https://api.example.com/three")
 	d.permd(t, "deny", third.id)
 	b.shows("It was denied at")
+	b.shows(", by permd deny.")
 	if got := <-third.answer; got != "deny" {
 		t.Errorf("the client is told %s", got)
 	}

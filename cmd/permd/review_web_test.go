@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"os/exec"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/internal/eventually"
 )
 
@@ -161,6 +163,9 @@ func TestReviewWebAnswers(t *testing.T) {
 	b.press("denying", "button.deny.settled", ".done")
 	b.shows("Denied. Nothing is remembered.")
 	d.waiting(t, 0)
+	r := d.wantAuthor(t, author.Web, false)
+	b.page("decisions/" + r.Decision.ID)
+	b.shows(fmt.Sprintf("in the browser (uid %d, pid %d, %s)", r.Answer.Author.UID, r.Answer.Author.PID, r.Answer.Author.Process))
 }
 
 // TestReviewWebMoved: a press that was meant for one question does not answer another one that

@@ -5,11 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -20,7 +22,8 @@ const setAnswer = `UPDATE decisions SET answered_at = ?, answer = ?, answer_info
 
 // answerInfo is the stored part of an answer besides its verdict.
 type answerInfo struct {
-	Choices []string `json:"choices,omitzero"` // ids of the remembered choices
+	Choices []string         `json:"choices,omitzero"` // ids of the remembered choices
+	Author  *author.Identity `json:"author,omitzero"`
 }
 
 // Answer records a person's answer to a decision that asked, and returns when
@@ -31,7 +34,7 @@ func (j *Journal) Answer(ctx context.Context, id string, a decisions.HumanAnswer
 	if err != nil {
 		return fmt.Errorf("noting an answer: %w", err)
 	}
-	info, err := json.Marshal(answerInfo{a.Choices})
+	info, err := json.Marshal(answerInfo{a.Choices, a.Author})
 	if err != nil {
 		return fmt.Errorf("noting an answer: %w", err)
 	}
@@ -56,13 +59,20 @@ func (j *Journal) numberOf(ctx context.Context, id string) (int64, error) {
 	return rec.Seq, nil
 }
 
+// isTakenBack reports whether an ending is that of a yes.
+func isTakenBack(as string) bool { return strings.HasPrefix(as, decisions.EndedTakenBack) }
+
 // takenBack puts a report that a yes was taken back in the place of that answer.
 func takenBack(rec *decisions.Record) {
-	if rec.Ended == nil || rec.Ended.As != decisions.EndedTakenBack {
+	if rec.Ended == nil || !isTakenBack(rec.Ended.As) {
 		return
 	}
 	if a := rec.Answer; a != nil && a.Verdict == decisions.Allow {
-		rec.Answer = &decisions.HumanAnswer{Time: rec.Ended.Time, Verdict: decisions.Deny, Allowed: &a.Time}
+		rec.Answer = &decisions.HumanAnswer{Time: rec.Ended.Time, Verdict: decisions.Deny, Allowed: &a.Time, AllowedBy: a.Author}
+		by := new(author.Identity)
+		if strictjson.Unmarshal([]byte(rec.Ended.As[len(decisions.EndedTakenBack):]), by) == nil { // else an earlier version's
+			rec.Answer.Author = by
+		}
 	}
 	rec.Ended = nil
 }
@@ -86,7 +96,7 @@ func (a *answerColumns) to(rec *decisions.Record) error {
 		}
 	}
 	rec.Answer = &decisions.HumanAnswer{
-		Time: time.Unix(0, a.at.Int64).UTC(), Verdict: decisions.Verdict(a.verdict.String), Choices: info.Choices,
+		Time: time.Unix(0, a.at.Int64).UTC(), Verdict: decisions.Verdict(a.verdict.String), Choices: info.Choices, Author: info.Author,
 	}
 	return nil
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/decisions/journal/verify"
 	"github.com/permd/permd/decisions/tally"
 	"github.com/permd/permd/internal/sqlitedb"
 )
@@ -26,7 +28,7 @@ func TestAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := decisions.HumanAnswer{Time: noon.Add(time.Minute), Verdict: decisions.Allow, Choices: []string{"a", "b"}}
+	said := decisions.HumanAnswer{Time: noon.Add(time.Minute), Verdict: decisions.Allow, Choices: []string{"a", "b"}, Author: &author.Identity{Via: author.Command, UID: 7, PID: 8, Process: "permd"}}
 	var all sync.WaitGroup
 	for n := range 20 {
 		mustAppend(t, j, record(n))
@@ -127,4 +129,69 @@ func TestAnsweredOfVersion6(t *testing.T) {
 	if diff := cmp.Diff(want, have); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// TestAuthorChanged: an author that was changed, taken away or added after the answer is found out, of
+// an answer and of one that was taken back.
+func TestAuthorChanged(t *testing.T) {
+	t.Parallel()
+	o := journal.Options{Path: path(t)}
+	j := open(t, o)
+	for n := range 3 {
+		mustAppend(t, j, record(n))
+		said := decisions.HumanAnswer{Time: noon, Verdict: decisions.Allow}
+		if n > 0 {
+			said.Author = &author.Identity{Via: author.Command, UID: 7, PID: 8, Process: "permd"}
+		}
+		if err := j.Answer(t.Context(), record(n).Decision.ID, said); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Ended(t.Context(), record(2).Decision.ID, decisions.Ending{Time: noon, As: decisions.EndedTakenBack + ` {"via":"lock","uid":7,"pid":9}`}); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	clean(t, verifyFile(t, o.Path, verify.Options{}))
+	for change, seq := range map[string]int64{
+		`answer_info = CAST(replace(answer_info, '"uid":7', '"uid":0') AS BLOB) WHERE seq = 2`:    2,
+		`answer_info = CAST(replace(answer_info, '"command"', '"client"') AS BLOB) WHERE seq = 2`: 2,
+		`answer_info = CAST('{}' AS BLOB) WHERE seq = 2`:                                          2,
+		`answer_info = CAST('{"author":{"via":"web","uid":7,"pid":1}}' AS BLOB) WHERE seq = 1`:    1,
+		`ended_as = 'taken back' WHERE seq = 3`:                                                   3,
+		`ended_as = replace(ended_as, '"lock"', '"client"') WHERE seq = 3`:                        3,
+	} {
+		db, err := sql.Open("sqlite3", o.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// As long as it is rolled back, the next change is made of what was written.
+		var info []byte
+		var as sql.NullString
+		if err := db.QueryRow("SELECT answer_info, ended_as FROM decisions WHERE seq = ?", seq).Scan(&info, &as); err != nil {
+			t.Fatal(err)
+		}
+		set := func(text string, args ...any) {
+			t.Helper()
+			if got, err := db.Exec("UPDATE decisions SET "+text, args...); err != nil {
+				t.Fatal(err)
+			} else if n, _ := got.RowsAffected(); n != 1 {
+				t.Fatalf("%s: %d rows", text, n)
+			}
+		}
+		set(change)
+		var now []byte
+		if err := db.QueryRow("SELECT coalesce(answer_info, '') || coalesce(ended_as, '') FROM decisions WHERE seq = ?", seq).Scan(&now); err != nil || string(now) == string(info)+as.String {
+			t.Fatalf("%s changes nothing: %s, %v", change, now, err)
+		}
+		if v := verifyFile(t, o.Path, verify.Options{}); len(v.Faults) != 1 || v.Faults[0].Seq != seq {
+			t.Errorf("%s: %+v", change, v.Faults)
+		}
+		set("answer_info = ?, ended_as = ? WHERE seq = ?", info, as, seq)
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clean(t, verifyFile(t, o.Path, verify.Options{}))
 }

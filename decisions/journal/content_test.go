@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/decisions/tally"
 	"github.com/permd/permd/internal/eventually"
@@ -60,6 +61,9 @@ func mixed(t *testing.T, rnd *rand.Rand, n int) (*journal.Journal, []*decisions.
 		mustAppend(t, j, rec)
 		if rec.Decision.Verdict == decisions.Ask && rnd.IntN(2) == 0 {
 			a := decisions.HumanAnswer{Time: rec.Time.Add(time.Second), Verdict: decisions.Verdict(pick("allow", "deny"))}
+			if rnd.IntN(3) > 0 {
+				a.Author = &author.Identity{Via: author.Via(pick("client", "command", "web")), UID: rnd.Uint32(), PID: rnd.Int32(), Process: pick("", "node", "\"\u202e\x1b<")}
+			}
 			if err := j.Answer(t.Context(), rec.Decision.ID, a); err != nil {
 				t.Fatal(err)
 			}
@@ -100,10 +104,15 @@ func takeBack(t *testing.T, j *journal.Journal, of []*decisions.Record, rnd *ran
 			continue
 		}
 		e := decisions.Ending{Time: rec.Time.Add(time.Minute), As: decisions.EndedTakenBack}
+		var by *author.Identity // an earlier version says nothing of it
+		if rnd.IntN(3) > 0 {
+			by = &author.Identity{Via: author.Lock, UID: 7, PID: 8, Process: "permd"}
+			e.As += ` {"via":"lock","uid":7,"pid":8,"process":"permd"}`
+		}
 		if err := j.Ended(t.Context(), rec.Decision.ID, e); err != nil {
 			t.Fatal(err)
 		}
-		rec.Answer = &decisions.HumanAnswer{Time: e.Time, Verdict: decisions.Deny, Allowed: &rec.Answer.Time}
+		rec.Answer = &decisions.HumanAnswer{Time: e.Time, Verdict: decisions.Deny, Allowed: &rec.Answer.Time, Author: by, AllowedBy: rec.Answer.Author}
 		return
 	}
 }

@@ -51,6 +51,9 @@ func TestEarlierJournal(t *testing.T) {
 		verdicts[r.Decision.Verdict]++
 		if r.Answer != nil {
 			answers++
+			if r.Answer.Author != nil {
+				t.Errorf("record %d has an author, which was not stored then", i)
+			}
 		}
 	}
 	const spooled = 2 // git status and make last

@@ -252,7 +252,7 @@ func (v *view) answersWithin(ctx context.Context, t *tallies, f *filter, b bound
 	var late []int64
 	for _, list := range [][]frame{v.answers, v.runs, v.endings} {
 		for i := range list {
-			if list[i].kind == chain.Ended && string(list[i].json) != decisions.EndedTakenBack {
+			if list[i].kind == chain.Ended && !isTakenBack(string(list[i].json)) {
 				continue
 			}
 			if seq := list[i].seq; seq >= b.low && seq <= b.high && !slices.Contains(late, seq) && len(late) < maxLate {
@@ -286,7 +286,7 @@ func (v *view) answersWithin(ctx context.Context, t *tallies, f *filter, b bound
 
 // answerOf is the answer to a question that has one, as takenBack makes it. Only for a yes is a
 // column read that is not in the index decisions_answered.
-const answerOf = "CASE WHEN answer = 'allow' AND ended_as = '" + decisions.EndedTakenBack + "' THEN 'deny' ELSE coalesce(answer, '') END"
+const answerOf = "CASE WHEN answer = 'allow' AND ended_as LIKE '" + decisions.EndedTakenBack + "%' THEN 'deny' ELSE coalesce(answer, '') END"
 
 // answeredOnes counts the answered questions within the bounds.
 func (f *filter) answeredOnes(b bounds) (q query) {

@@ -18,6 +18,7 @@ import (
 	"github.com/permd/permd/internal/testload"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/decisions/journal/chain"
 	"github.com/permd/permd/decisions/journal/verify"
@@ -181,8 +182,13 @@ func TestChainOracle(t *testing.T) {
 			var err error
 			switch kind {
 			case 2:
-				err = j.Answer(t.Context(), id, decisions.HumanAnswer{Time: at, Verdict: decisions.Deny, Choices: []string{"x"}})
+				a := decisions.HumanAnswer{Time: at, Verdict: decisions.Deny, Choices: []string{"x"}}
 				s.rest = []any{"deny", []byte(`{"choices":["x"]}`)}
+				if uid := random.Uint32(); uid%2 == 0 {
+					a.Author = &author.Identity{Via: author.Web, UID: uid, PID: 9, Process: "permd"}
+					s.rest[1] = fmt.Appendf(nil, `{"choices":["x"],"author":{"via":"web","uid":%d,"pid":9,"process":"permd"}}`, uid)
+				}
+				err = j.Answer(t.Context(), id, a)
 			case 3:
 				err = j.Ran(t.Context(), id, at)
 			case 4:

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
@@ -180,6 +181,7 @@ func (b *batch) readyToRun() bool {
 func (h *handler) applyAnswers(ctx context.Context, t *requestContext, b *batch, answers []answerWire) (stored []decisions.StoredChoice) {
 	// A denied call does not run, and so changes nothing for the others.
 	answers = slices.Clone(answers)
+	by := t.peer.Author(author.Client)
 	slices.SortStableFunc(answers, func(x, y answerWire) int { return cmp.Compare(y.Verdict, x.Verdict) })
 	for _, a := range answers {
 		e := b.entry(a.ToolCallID)
@@ -191,7 +193,7 @@ func (h *handler) applyAnswers(ctx context.Context, t *requestContext, b *batch,
 			continue
 		}
 		kept, err := native.AnswerQuestion(ctx, h.Deps, &t.state.Questions, native.Answer{
-			DecisionID: e.decision.ID, Verdict: a.Verdict, Width: a.Width, Scope: a.Scope, ExpiresIn: a.ExpiresIn,
+			DecisionID: e.decision.ID, Verdict: a.Verdict, Width: a.Width, Scope: a.Scope, ExpiresIn: a.ExpiresIn, Author: by,
 		})
 		if err != nil {
 			e.problem = "the answer could not be taken"
@@ -202,7 +204,7 @@ func (h *handler) applyAnswers(ctx context.Context, t *requestContext, b *batch,
 		}
 		stored = append(stored, kept...)
 		inForce := slices.ContainsFunc(kept, func(k decisions.StoredChoice) bool { return !k.Unconfirmed })
-		e.applyVerdict(a.Verdict, inForce, a.Reason)
+		e.applyVerdict(a.Verdict, by, inForce, a.Reason)
 	}
 	b.noteAffected()
 	return stored

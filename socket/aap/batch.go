@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/native"
 	"github.com/permd/permd/socket/toolserver"
@@ -34,6 +35,7 @@ type entry struct {
 	// approvedOnce is the question to which the person said yes, once; nil if they did
 	// not.
 	approvedOnce *decisions.Decision
+	approvedBy   author.Identity
 	// released is set once the client was told to run the call: it may have run, whatever
 	// is decided later.
 	released bool

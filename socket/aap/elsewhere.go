@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/socket/native"
 )
 
@@ -17,6 +18,7 @@ type elsewhereAnswer struct {
 	verdict    decisions.Verdict
 	remembered bool
 	at         time.Time
+	by         author.Identity
 	reason     string // why rules or choices deny the call by now
 }
 
@@ -33,8 +35,8 @@ func (h *handler) pendingQuestion(t *requestContext, e *entry, d *decisions.Deci
 			case s.Verdict == decisions.Allow && e.affected.Load():
 				return native.Resolution{}, errors.New(whyAffected)
 			}
-			return native.Resolution{Verdict: s.Verdict, OnStored: func(remembered bool) {
-				e.elsewhere.Store(&elsewhereAnswer{d, s.Verdict, remembered, h.Time(), ""})
+			return native.Resolution{Verdict: s.Verdict, OnStored: func(a native.Accepted) {
+				e.elsewhere.Store(&elsewhereAnswer{d, s.Verdict, a.Remembered, h.Time(), a.By, ""})
 			}}, nil
 		},
 		Again: func(now *decisions.Decision) func(native.Selection) (native.Resolution, error) {
@@ -42,9 +44,9 @@ func (h *handler) pendingQuestion(t *requestContext, e *entry, d *decisions.Deci
 				return nil // the batch is decided as a whole
 			}
 			return func(s native.Selection) (native.Resolution, error) {
-				return native.Resolution{Verdict: s.Verdict, OnStored: func(bool) {
+				return native.Resolution{Verdict: s.Verdict, OnStored: func(a native.Accepted) {
 					// As a choice: before any call of the batch is released, rules decide it again.
-					e.elsewhere.Store(&elsewhereAnswer{d, s.Verdict, true, h.Time(), reasonOf(now)})
+					e.elsewhere.Store(&elsewhereAnswer{d, s.Verdict, true, h.Time(), a.By, reasonOf(now)})
 				}}, nil
 			}
 		},
@@ -113,19 +115,19 @@ func (b *batch) applyElsewhere(e *entry, asks *native.PendingQuestions) {
 		}
 		asks.Remove(e.decision.ID)
 	}
-	e.applyVerdict(a.verdict, a.remembered, a.reason)
+	e.applyVerdict(a.verdict, a.by, a.remembered, a.reason)
 }
 
 // applyVerdict applies the person's answer. remembered tells whether an allow is also a choice
 // that decides by itself, for as long as it is stored.
-func (e *entry) applyVerdict(v decisions.Verdict, remembered bool, reason string) {
+func (e *entry) applyVerdict(v decisions.Verdict, by author.Identity, remembered bool, reason string) {
 	e.problem = ""
 	if v != decisions.Allow {
 		e.deny(reason)
 		return
 	}
 	if !remembered {
-		e.approvedOnce = e.decision
+		e.approvedOnce, e.approvedBy = e.decision, by
 	}
 	e.allow()
 }

@@ -91,10 +91,10 @@ func (h *handler) applyLate(ctx context.Context, t *requestContext, b *batch, e 
 		for _, rest := range found[i+1:] {
 			t.batches.addLate(rest)
 		}
-		if h.RecordAnswer != nil && h.RecordAnswer(ctx, d.ID, a.verdict, nil) != nil {
+		if h.RecordAnswer != nil && h.RecordAnswer(ctx, d.ID, a.verdict, a.by, nil) != nil {
 			return
 		}
-		e.applyVerdict(a.verdict, false, "")
+		e.applyVerdict(a.verdict, a.by, false, "")
 		return
 	}
 }

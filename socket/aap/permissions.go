@@ -149,7 +149,7 @@ func (h *handler) decide(ctx context.Context, t *requestContext, b *batch) error
 		b.digest = d.Policy.Digest
 		if e.approvedOnce != nil && d.Verdict == decisions.Ask && h.RecordAnswer != nil {
 			// As the person answered before.
-			if h.RecordAnswer(ctx, d.ID, decisions.Allow, nil) != nil {
+			if h.RecordAnswer(ctx, d.ID, decisions.Allow, e.approvedBy, nil) != nil {
 				e.approvedOnce = nil
 				b.decideEntry(e, d) // the yes does not count
 			}

@@ -260,7 +260,7 @@ func (f *offer) pickAndRecord(d *decisions.Decision, allowed func(*decisions.Dec
 	return func(pick native.Selection) (native.Resolution, error) {
 		picked, err := f.pick(pick)
 		if err == nil && picked.Verdict == decisions.Allow {
-			picked.OnStored = func(bool) { allowed(call) }
+			picked.OnStored = func(native.Accepted) { allowed(call) }
 		}
 		return picked, err
 	}

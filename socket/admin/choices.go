@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 )
@@ -79,26 +80,13 @@ type Choice struct {
 	// read there.
 	From        *Origin `json:"from,omitzero"`
 	FromRemoved bool    `json:"fromRemoved,omitzero"`
+	// Author is who gave the answer that made the choice, in the result of show, and of a list that
+	// is asked for it. It is nil where the log does not have it.
+	Author *author.Identity `json:"author,omitzero"`
 }
 
 // MaxCovers is the maximum number of ids in Covers.
 const MaxCovers = 20
-
-// Origin is the request that a choice answered.
-type Origin struct {
-	Time    time.Time `json:"time"`
-	Agent   string    `json:"agent,omitzero"`  // as the client calls it
-	Client  string    `json:"client,omitzero"` // as it calls itself
-	Project string    `json:"project,omitzero"`
-	Tool    string    `json:"tool,omitzero"`
-	// Effects are those of the request in words, at most maxOriginEffects of them; More is
-	// how many there are besides.
-	Effects []string `json:"effects,omitzero"`
-	More    int      `json:"more,omitzero"`
-}
-
-// maxOriginEffects bounds the effects of an Origin.
-const maxOriginEffects = 16
 
 // ChoicePart is one of the effects that a reject is about.
 type ChoicePart struct {
@@ -193,7 +181,10 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 			if err != nil {
 				return nil, fmt.Errorf("reading the journal: %w", err)
 			}
-			return page, nil
+			if q.Authors {
+				err = setAuthors(ctx, log, page.Choices)
+			}
+			return page, err
 		}, nil
 	}
 	m[MethodChoicesShow] = func(c *socket.Conn, params strictjson.Value) (run, error) {
@@ -312,31 +303,6 @@ func registerChange(m socket.Methods, mem Memory) {
 			return Choices{Choices: list, Undo: mem.ChangesOf(ctx, append(found, list...))}, nil
 		}, nil
 	}
-}
-
-// setOrigin adds the request that a choice answered.
-func setOrigin(ctx context.Context, log Log, c *Choice) error {
-	if c.DecisionID == "" {
-		return nil
-	}
-	r, err := log.Get(ctx, c.DecisionID)
-	if err != nil {
-		return fmt.Errorf("reading the journal: %w", err)
-	}
-	// The client reported the id.
-	if r == nil || r.Unreadable != "" || r.Peer.UID != c.UID {
-		c.FromRemoved = true
-		return nil
-	}
-	c.From = &Origin{Time: r.Time, Agent: r.Agent.Name, Client: r.Client.Name, Project: r.Project, Tool: r.Tool, More: r.LeftOut}
-	for i, e := range r.Decision.Effects {
-		if i == maxOriginEffects {
-			c.From.More += len(r.Decision.Effects) - i
-			break
-		}
-		c.From.Effects = append(c.From.Effects, e.Text)
-	}
-	return nil
 }
 
 // visible returns the owner of the choices that a peer may see and change: the peer's

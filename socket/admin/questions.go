@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 )
@@ -54,6 +55,8 @@ type Approval struct {
 	Width     string `json:"width,omitzero"`
 	Scope     string `json:"scope,omitzero"`
 	ExpiresIn int64  `json:"expiresIn,omitzero"` // seconds
+	// Via says with what the person answers; see author.Stated. Who does is never a parameter.
+	Via author.Via `json:"via,omitzero"`
 }
 
 // Denial is a person's no to a question.
@@ -64,6 +67,8 @@ type Denial struct {
 	Width     string `json:"width,omitzero"`
 	Scope     string `json:"scope,omitzero"`
 	ExpiresIn int64  `json:"expiresIn,omitzero"` // seconds
+	// Via says with what the person answers; see author.Stated. Who does is never a parameter.
+	Via author.Via `json:"via,omitzero"`
 }
 
 // Denied is the result of a denial.
@@ -97,12 +102,12 @@ type Approved struct {
 // that person; nil means everybody's.
 type Asked interface {
 	Questions(uid *uint32) []Question
-	// Allow answers a question with yes. The error wraps ErrNoQuestion if there is no
+	// Allow answers a question with yes; by has no Process yet. The error wraps ErrNoQuestion if there is no
 	// such question, ErrRefused if what was to be remembered cannot be, and ErrNotTaken if
 	// the answer does not count.
-	Allow(ctx context.Context, uid *uint32, a Approval) (Approved, error)
+	Allow(ctx context.Context, uid *uint32, by author.Identity, a Approval) (Approved, error)
 	// Deny answers a question with no. Its errors are those of Allow.
-	Deny(ctx context.Context, uid *uint32, no Denial) (Denied, error)
+	Deny(ctx context.Context, uid *uint32, by author.Identity, no Denial) (Denied, error)
 }
 
 // ErrNotTaken is wrapped by errors for an answer for once that does not count.
@@ -124,14 +129,17 @@ func registerQuestions(m socket.Methods, asked Asked) {
 		if err := decode(params, &a); err != nil {
 			return nil, err
 		}
+		way, known := author.Stated(a.Via)
 		switch {
+		case !known:
+			return nil, errVia
 		case a.DecisionID == "":
 			return nil, invalidParams("decisionId is missing")
 		case a.Width == "" && (a.Scope != "" || a.ExpiresIn != 0):
 			return nil, invalidParams("scope and expiresIn belong to a width")
 		}
 		return func(ctx context.Context) (any, error) {
-			done, err := asked.Allow(ctx, visible(c), a)
+			done, err := asked.Allow(ctx, visible(c), c.Peer.Author(way), a)
 			if err != nil {
 				return nil, answerError(err)
 			}
@@ -143,14 +151,17 @@ func registerQuestions(m socket.Methods, asked Asked) {
 		if err := decode(params, &no); err != nil {
 			return nil, err
 		}
+		way, known := author.Stated(no.Via)
 		switch {
+		case !known:
+			return nil, errVia
 		case no.DecisionID == "":
 			return nil, invalidParams("decisionId is missing")
 		case no.Width == "" && (no.Scope != "" || no.ExpiresIn != 0):
 			return nil, invalidParams("scope and expiresIn belong to a width")
 		}
 		return func(ctx context.Context) (any, error) {
-			done, err := asked.Deny(ctx, visible(c), no)
+			done, err := asked.Deny(ctx, visible(c), c.Peer.Author(way), no)
 			if err != nil {
 				return nil, answerError(err)
 			}
@@ -158,6 +169,8 @@ func registerQuestions(m socket.Methods, asked Asked) {
 		}, nil
 	}
 }
+
+var errVia = invalidParams("via must be command, review or web")
 
 // answerError returns the error for an answer that was not taken.
 func answerError(err error) error {

@@ -17,6 +17,8 @@ type ChoiceQuery struct {
 	Limit int `json:"limit,omitzero"`
 	// Newest is set for a list that begins with the newest choice, not the oldest.
 	Newest bool `json:"newest,omitzero"`
+	// Authors is set for a list whose choices have their Author, for which the log is read.
+	Authors bool `json:"authors,omitzero"`
 	ChoiceFilter
 }
 

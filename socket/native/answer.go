@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 )
@@ -18,6 +19,8 @@ type Answer struct {
 	ExpiresIn    strictjson.Value
 	// Bind derives the offer to store from the question's; nil for that one.
 	Bind func(*decisions.Offer) *decisions.Offer
+	// Author is who answers.
+	Author author.Identity
 	// UID is the user whose rules must be unchanged since the question, for an approval
 	// to count; nil if the caller decides the call again.
 	UID *uint32
@@ -62,7 +65,7 @@ func AnswerQuestion(ctx context.Context, deps Deps, asks *PendingQuestions, a An
 		// The session or its turn ended meanwhile.
 		return nil, errNotOpen
 	}
-	if err := h.recordAnswer(ctx, ask.ID, a.Verdict, kept); err != nil {
+	if err := h.recordAnswer(ctx, ask.ID, a.Verdict, a.Author, kept); err != nil {
 		return nil, err
 	}
 	return kept, nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 )
 
 // settler is a memory that stores everything, or fails.
@@ -51,7 +52,10 @@ func TestAnswerQuestion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			memory, noted := &settler{err: c.err}, 0
-			deps := Deps{Keeper: memory, RecordAnswer: func(context.Context, string, decisions.Verdict, []decisions.StoredChoice) error { noted++; return nil }}
+			deps := Deps{Keeper: memory, RecordAnswer: func(context.Context, string, decisions.Verdict, author.Identity, []decisions.StoredChoice) error {
+				noted++
+				return nil
+			}}
 			var asks PendingQuestions
 			refused := func(Selection) (Resolution, error) { return Resolution{}, errors.New("not here") }
 			asks.Add(&PendingQuestion{ID: "d1", Offer: c.offer, Resolve: refused})

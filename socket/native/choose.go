@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 )
@@ -54,7 +55,7 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 	}
 	asks := &StateOf(c).Questions
 	// From here on no other answer is accepted, while this one is stored.
-	a, err := p.reserve(asks, false)
+	a, err := p.reserve(asks, c.Peer.Author(author.Client), false)
 	if err != nil {
 		return nil, err
 	}
@@ -77,10 +78,11 @@ type reservedAnswer struct {
 	// fromElsewhere is set for an answer that the client of the question does not know of:
 	// then the end of the question that it has reported comes first.
 	fromElsewhere bool
+	by            author.Identity
 }
 
 // reserve reserves the question for this answer. One that does not fit leaves it open.
-func (p *chooseParams) reserve(asks *PendingQuestions, fromElsewhere bool) (*reservedAnswer, error) {
+func (p *chooseParams) reserve(asks *PendingQuestions, by author.Identity, fromElsewhere bool) (*reservedAnswer, error) {
 	ask, err := asks.reserve(p.DecisionID)
 	if err != nil {
 		return nil, err
@@ -99,7 +101,7 @@ func (p *chooseParams) reserve(asks *PendingQuestions, fromElsewhere bool) (*res
 		asks.release(ask)
 		return nil, err
 	}
-	return &reservedAnswer{ask: ask, picked: picked, remember: remember, fromElsewhere: fromElsewhere}, nil
+	return &reservedAnswer{ask: ask, picked: picked, remember: remember, fromElsewhere: fromElsewhere, by: by}, nil
 }
 
 // store stores an answer. now is the request of the question with the session of now, nil
@@ -127,10 +129,10 @@ func (h *handler) store(ctx context.Context, uid uint32, asks *PendingQuestions,
 			return nil, err
 		}
 	}
-	if err := h.recordAnswer(ctx, ask.ID, picked.Verdict, done.Stored); err != nil {
+	if err := h.recordAnswer(ctx, ask.ID, picked.Verdict, a.by, done.Stored); err != nil {
 		return nil, err
 	}
-	picked.stored(!once)
+	picked.stored(Accepted{Remembered: !once, By: a.by})
 	return done, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/decisions/effects"
 )
 
@@ -60,9 +61,9 @@ type Deps struct {
 	Persistent *PersistentSessions
 	// Waiting are the questions that a person answers elsewhere. Nil means that they cannot.
 	Waiting *WaitingQuestions
-	// RecordAnswer records the person's answer to a decision. After an error the
+	// RecordAnswer records the person's answer to a decision, and who gave it. After an error the
 	// answer does not count. Nil means that answers are not recorded.
-	RecordAnswer func(ctx context.Context, decisionID string, v decisions.Verdict, kept []decisions.StoredChoice) error
+	RecordAnswer func(ctx context.Context, decisionID string, v decisions.Verdict, by author.Identity, kept []decisions.StoredChoice) error
 
 	// RecordRun records that the call of a question was reported to have run, which is no
 	// answer. Nil means that this is not recorded.

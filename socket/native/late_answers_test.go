@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 )
 
 // meanwhile is a memory in which something happens while a choice is being stored.
@@ -48,7 +49,7 @@ func TestEndedWhileStored(t *testing.T) {
 				}
 			}}
 			recorded := 0
-			deps := Deps{Keeper: memory, RecordAnswer: func(context.Context, string, decisions.Verdict, []decisions.StoredChoice) error {
+			deps := Deps{Keeper: memory, RecordAnswer: func(context.Context, string, decisions.Verdict, author.Identity, []decisions.StoredChoice) error {
 				recorded++
 				return nil
 			}}
@@ -206,7 +207,7 @@ func TestEndWhileAnswered(t *testing.T) {
 					h := &handler{Deps: Deps{
 						Keeper: memory, Waiting: waiting, Decider: &slowDecider{holds: func() { at("holds") }},
 						Rules: func(uint32, string) string { at("rules"); return "" },
-						RecordAnswer: func(context.Context, string, decisions.Verdict, []decisions.StoredChoice) error {
+						RecordAnswer: func(context.Context, string, decisions.Verdict, author.Identity, []decisions.StoredChoice) error {
 							logged++
 							at("logged")
 							return nil

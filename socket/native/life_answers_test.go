@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/native"
 )
@@ -327,6 +328,6 @@ func (m *lifeModel) stored(t *rapid.T, works bool) {
 	if err == nil {
 		h.answered(s.of)
 		m.answered[s.of.decision] = decisions.Allow
-		_ = m.record(context.Background(), s.of.decision, decisions.Allow, nil)
+		_ = m.record(context.Background(), s.of.decision, decisions.Allow, author.Identity{}, nil)
 	}
 }

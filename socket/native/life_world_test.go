@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
@@ -154,7 +155,7 @@ func (w *lifeWorld) EndConnection(o decisions.Owner) {
 }
 
 // record is what the daemon does with an answer, in the journal.
-func (w *lifeWorld) record(_ context.Context, id string, v decisions.Verdict, _ []decisions.StoredChoice) error {
+func (w *lifeWorld) record(_ context.Context, id string, v decisions.Verdict, _ author.Identity, _ []decisions.StoredChoice) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.noLog {

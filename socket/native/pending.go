@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/socket"
 )
 
@@ -73,9 +74,16 @@ type Resolution struct {
 	// LetsAgentContinue is set for an answer that is not a permission but lets the agent
 	// continue, for example in another mode.
 	LetsAgentContinue bool
-	// OnStored is called when the answer has been accepted; may be nil. remembered tells
-	// whether it was stored for more than this call.
-	OnStored func(remembered bool)
+	// OnStored is called when the answer has been accepted; may be nil.
+	OnStored func(Accepted)
+}
+
+// Accepted is an answer that has been accepted.
+type Accepted struct {
+	// Remembered tells whether it was stored for more than this call.
+	Remembered bool
+	// By is who answered, the zero Identity where rules or choices did.
+	By author.Identity
 }
 
 // PendingQuestions are the questions that wait on one connection. Unlike the rest of a

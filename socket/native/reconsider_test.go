@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/socket/sockettest"
 )
 
@@ -240,7 +241,7 @@ func TestReconsideredOfClient(t *testing.T) {
 				t.Errorf("a second wait: %v", err)
 			}
 			p := chooseParams{DecisionID: "call", Verdict: verdict}
-			_, err := p.reserve(asks, false)
+			_, err := p.reserve(asks, author.Identity{}, false)
 			if refused := errors.Is(err, errAskedAnew); refused != (verdict == decisions.Allow) || !refused && err != nil {
 				t.Errorf("%s to the first id: %v", verdict, err)
 			}

@@ -139,7 +139,7 @@ func (w *waitingQuestion) decideAnew(
 	if !w.asks.finish(ask) {
 		return nil, nil, true // it has ended meanwhile
 	}
-	picked.stored(true) // like a choice, and unlike a person's yes, it decides further calls too
+	picked.stored(Accepted{Remembered: true}) // like a choice, and unlike a person's yes, it decides further calls too
 	return &waitResult{
 		Answer: string(d.Verdict), DecidedBy: d.By, Decision: d, chooseResult: &chooseResult{Stored: []decisions.StoredChoice{}, Result: picked.Result},
 	}, nil, true

@@ -4,14 +4,15 @@ import (
 	"context"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/socket"
 )
 
 // recordAnswer records the person's answer. If that fails the answer usually counts
 // all the same: it is the person's, and its choices are stored. An error means that
 // it does not count, as the settings want it; its choices are then revoked.
-func (h *handler) recordAnswer(ctx context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) error {
-	if h.RecordAnswer == nil || v == "" || h.RecordAnswer(ctx, id, v, kept) == nil {
+func (h *handler) recordAnswer(ctx context.Context, id string, v decisions.Verdict, by author.Identity, kept []decisions.StoredChoice) error {
+	if h.RecordAnswer == nil || v == "" || h.RecordAnswer(ctx, id, v, by, kept) == nil {
 		return nil
 	}
 	message := "the answer could not be logged, so it does not count"

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 )
 
 // dropper is a memory that notes what is revoked.
@@ -37,7 +38,9 @@ func TestUnloggedAnswer(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			memory := &dropper{}
-			deps := Deps{Keeper: memory, RecordAnswer: func(context.Context, string, decisions.Verdict, []decisions.StoredChoice) error { return tc.failure }}
+			deps := Deps{Keeper: memory, RecordAnswer: func(context.Context, string, decisions.Verdict, author.Identity, []decisions.StoredChoice) error {
+				return tc.failure
+			}}
 			var asks PendingQuestions
 			asks.Add(&PendingQuestion{ID: "d1", Offer: offer})
 			tc.answer.DecisionID = "d1"

@@ -39,9 +39,9 @@ func (h *handler) checkUnchanged(ctx context.Context, uid uint32, ask *PendingQu
 	return nil
 }
 
-func (p *Resolution) stored(remembered bool) {
+func (p *Resolution) stored(a Accepted) {
 	if p.OnStored != nil {
-		p.OnStored(remembered)
+		p.OnStored(a)
 	}
 }
 

@@ -328,7 +328,7 @@ func (l *WaitingQuestions) Answer(ctx context.Context, uid *uint32, a Answer) ([
 
 	p := chooseParams{DecisionID: a.DecisionID, Verdict: a.Verdict, Width: a.Width, Scope: a.Scope, ExpiresIn: a.ExpiresIn}
 	var done *chooseResult
-	reserved, err := p.reserve(w.asks, true)
+	reserved, err := p.reserve(w.asks, a.Author, true)
 	if err == nil {
 		done, err = w.h.store(ctx, w.uid, w.asks, reserved, reserved.ask.current())
 	}

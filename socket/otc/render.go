@@ -188,8 +188,8 @@ func (a *callRequest) resolve(d *decisions.Decision, req *decisions.Request, of 
 		default:
 			said.taken = true
 		}
-		return native.Resolution{Verdict: p.Verdict, Result: r, OnStored: func(remembered bool) {
-			if !remembered {
+		return native.Resolution{Verdict: p.Verdict, Result: r, OnStored: func(a native.Accepted) {
+			if !a.Remembered {
 				of.answer.Store(said)
 			}
 		}}, nil
@@ -217,7 +217,7 @@ func (a *callRequest) decidedNow(req *decisions.Request, of *callEntry) func(*de
 			if r.Decision = nil; r.Outcome == Run && repeated {
 				r.Outcome = outcomeApproved
 			}
-			return native.Resolution{Verdict: p.Verdict, Result: r, OnStored: func(bool) {
+			return native.Resolution{Verdict: p.Verdict, Result: r, OnStored: func(native.Accepted) {
 				of.mu.Lock()
 				defer of.mu.Unlock()
 				of.decision = d

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
@@ -47,7 +48,7 @@ func (h *handler) choice(c *socket.Conn, params strictjson.Value) (run, error) {
 		return nil, socket.Refuse("no question of that decisionId is open on this connection")
 	}
 	uid := c.Peer.UID
-	a := native.Answer{DecisionID: q.id, Verdict: decisions.Allow, UID: &uid}
+	a := native.Answer{DecisionID: q.id, Verdict: decisions.Allow, UID: &uid, Author: c.Peer.Author(author.Client)}
 	var of *thread
 	switch i := *p.Selected; {
 	case i < 0 || i >= len(q.labels()):

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
@@ -117,7 +118,10 @@ func newDaemon(t testing.TB) *daemon {
 		Sessions: new(decisions.Sessions), Decider: d, Keeper: d,
 		Users: func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} },
 		Rules: func(uint32, string) string { return d.rules },
-		RecordAnswer: func(_ context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) error {
+		RecordAnswer: func(_ context.Context, id string, v decisions.Verdict, by author.Identity, kept []decisions.StoredChoice) error {
+			if by != (author.Identity{Via: author.Client, UID: 1000, PID: 7}) {
+				t.Errorf("the answer to %s is of %+v", id, by)
+			}
 			d.answered = append(d.answered, fmt.Sprint(id, " ", v, " ", len(kept)))
 			return nil
 		},

@@ -89,7 +89,7 @@ func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
 			ask.Resolve = func(p native.Selection) (native.Resolution, error) {
 				s.markRemembering(own)
 				r, err := answer(p)
-				r.OnStored = func(bool) { s.removeAnswered(q) }
+				r.OnStored = func(native.Accepted) { s.removeAnswered(q) }
 				return r, err
 			}
 			ask.Again = in.decidedNow(s, q)
@@ -119,7 +119,7 @@ func (in *invocation) decidedNow(s *state, q *question) func(*decisions.Decision
 		return func(p native.Selection) (native.Resolution, error) {
 			r := brief.render(d, "", nil)
 			said := &choiceResult{Outcome: r.Outcome, Result: r.Result}
-			return native.Resolution{Verdict: p.Verdict, Result: said, OnStored: func(bool) { s.removeAnswered(q) }}, nil
+			return native.Resolution{Verdict: p.Verdict, Result: said, OnStored: func(native.Accepted) { s.removeAnswered(q) }}, nil
 		}
 	}
 }

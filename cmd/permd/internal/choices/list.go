@@ -12,11 +12,12 @@ import (
 )
 
 // List returns the choices that a filter selects, oldest first. To read a part of them takes as
-// long as the daemon needs for the next one, so that is asked for before.
-func List(ctx context.Context, c *client.Client, f admin.ChoiceFilter) ([]admin.Choice, error) {
+// long as the daemon needs for the next one, so that is asked for before. authors says that each has its
+// Author.
+func List(ctx context.Context, c *client.Client, f admin.ChoiceFilter, authors bool) ([]admin.Choice, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	q := admin.ChoiceQuery{ChoiceFilter: f}
+	q := admin.ChoiceQuery{Authors: authors, ChoiceFilter: f}
 	part := ask(ctx, c, q)
 	all := make([]admin.Choice, 0, admin.MaxList)
 	for {

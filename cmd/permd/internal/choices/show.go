@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
@@ -91,7 +92,11 @@ func Render(out io.Writer, c *admin.Choice) {
 	}
 	line("made", date(c.Created))
 	line("ends", date(c.Expires))
-	line("said by", cli.Either(c.DecisionID == "", "a person, on the command line", "a person, as a client reported"))
+	saidBy := cli.Either(c.DecisionID == "", "a person, on the command line", "a person, as a client reported")
+	if c.Author != nil {
+		saidBy = account.AuthorInFull(c.Author, c.Verdict)
+	}
+	line("said by", saidBy)
 	line("decision", c.DecisionID+cli.Either(c.FromRemoved, " (removed from the log)", ""))
 	if f := c.From; f != nil {
 		line("asked", date(f.Time))

@@ -9,12 +9,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/internal/processname"
 	"github.com/permd/permd/remember"
 	"github.com/permd/permd/socket/admin"
 )
@@ -48,8 +52,11 @@ type notLoggedKey struct{}
 // recordAnswer records a person's answer in the journal. The answer counts even if that
 // fails, since the choices that it made name the decision as well; but an allow does
 // not count if the settings require all of them to be logged.
-func (d *daemon) recordAnswer(ctx context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) error {
-	a := decisions.HumanAnswer{Time: d.now(), Verdict: v}
+func (d *daemon) recordAnswer(ctx context.Context, id string, v decisions.Verdict, by author.Identity, kept []decisions.StoredChoice) error {
+	if by.Via == author.Client {
+		by.Process = processname.Of(by.PID) // that of others may have ended since they answered
+	}
+	a := decisions.HumanAnswer{Time: d.now(), Verdict: v, Author: &by}
 	for i := range kept {
 		a.Choices = append(a.Choices, kept[i].ID)
 	}
@@ -90,11 +97,18 @@ const takenBackTime = 10 * time.Second
 
 // recordTakenBack records that yeses for once to questions were taken back, also for a client
 // that is gone. They count no more whether or not it can be logged.
-func (d *daemon) recordTakenBack(ctx context.Context, ids []string) {
+func (d *daemon) recordTakenBack(ctx context.Context, by author.Identity, ids []string) {
+	if len(ids) == 0 {
+		return
+	}
+	as := decisions.EndedTakenBack
+	if who, err := json.Marshal(by); err == nil {
+		as += " " + string(who)
+	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), takenBackTime)
 	defer cancel()
 	for _, id := range ids {
-		if d.recordEnd(limited, id, decisions.EndedTakenBack) == nil {
+		if d.recordEnd(limited, id, as) == nil {
 			continue
 		}
 		if missed, ok := ctx.Value(notLoggedKey{}).(*atomic.Bool); ok {

@@ -3,13 +3,16 @@ package daemon
 import (
 	"context"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/internal/processname"
 )
 
 // TestTakenBackLogged: that a yes was taken back is logged also for a client that is gone, and one
@@ -25,21 +28,23 @@ func TestTakenBackLogged(t *testing.T) {
 	if err := j.Append(t.Context(), rec); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.recordAnswer(t.Context(), "a", decisions.Allow, nil); err != nil {
+	if err := d.recordAnswer(t.Context(), "a", decisions.Allow, author.Identity{Via: author.Client, UID: 5, PID: int32(os.Getpid())}, nil); err != nil {
 		t.Fatal(err)
 	}
+	by := author.Identity{Via: author.Client, UID: 5, PID: int32(os.Getpid()), Process: processname.Of(int32(os.Getpid()))}
 	var missed atomic.Bool
 	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), notLoggedKey{}, &missed))
 	cancel()
-	d.recordTakenBack(ctx, []string{"a"})
+	d.recordTakenBack(ctx, author.Identity{Via: author.Lock, UID: 6}, []string{"a"})
 	got, err := j.Get(t.Context(), "a")
-	if err != nil || got.Answer == nil || got.Answer.Verdict != decisions.Deny || got.Answer.Allowed == nil || missed.Load() {
+	if err != nil || got.Answer == nil || got.Answer.Verdict != decisions.Deny || got.Answer.Allowed == nil || missed.Load() ||
+		*got.Answer.Author != (author.Identity{Via: author.Lock, UID: 6}) || *got.Answer.AllowedBy != by {
 		t.Errorf("%+v, %v; missed: %v", got, err, missed.Load())
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if d.recordTakenBack(ctx, []string{"a"}); !missed.Load() {
+	if d.recordTakenBack(ctx, author.Identity{Via: author.Lock, UID: 6}, []string{"a"}); !missed.Load() {
 		t.Error("what is not logged is not reported")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/decisions/effects"
 )
 
@@ -41,7 +42,7 @@ func TestClockJumps(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := w.recordAnswer(t.Context(), d.ID, v, kept); err != nil {
+		if err := w.recordAnswer(t.Context(), d.ID, v, author.Identity{}, kept); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,9 +12,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/internal/processname"
 	"github.com/permd/permd/remember/pause"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/native"
@@ -64,7 +66,9 @@ func (p pauses) Lock(ctx context.Context, peer decisions.Peer, why string) (admi
 	}
 	// What the person allowed once is asked again, also after the lock.
 	var missed atomic.Bool
-	p.d.recordTakenBack(context.WithValue(ctx, notLoggedKey{}, &missed), p.d.engine.Persistent.TakeBack(&peer.UID, ""))
+	by := peer.Author(author.Lock)
+	by.Process = processname.Of(by.PID)
+	p.d.recordTakenBack(context.WithValue(ctx, notLoggedKey{}, &missed), by, p.d.engine.Persistent.TakeBack(&peer.UID, ""))
 	p.d.tell(&peer.UID, native.ChangedPause)
 	w := wirePause(&got)
 	w.NotLogged = missed.Load()

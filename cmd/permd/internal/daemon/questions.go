@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
+	"github.com/permd/permd/internal/processname"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/remember"
 	"github.com/permd/permd/socket/admin"
@@ -57,15 +59,16 @@ func reasonOf(o *native.OpenQuestion) string {
 }
 
 // Allow answers a question with yes.
-func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (admin.Approved, error) {
+func (q questions) Allow(ctx context.Context, uid *uint32, by author.Identity, a admin.Approval) (admin.Approved, error) {
 	var missed atomic.Bool
-	done, err := q.allow(context.WithValue(ctx, notLoggedKey{}, &missed), uid, a)
+	by.Process = processname.Of(by.PID)
+	done, err := q.allow(context.WithValue(ctx, notLoggedKey{}, &missed), uid, by, a)
 	done.NotLogged = missed.Load()
 	return done, err
 }
 
-func (q questions) allow(ctx context.Context, uid *uint32, a admin.Approval) (admin.Approved, error) {
-	yes := native.Answer{DecisionID: a.DecisionID, Verdict: decisions.Allow, Width: a.Width, Scope: a.Scope}
+func (q questions) allow(ctx context.Context, uid *uint32, by author.Identity, a admin.Approval) (admin.Approved, error) {
+	yes := native.Answer{DecisionID: a.DecisionID, Verdict: decisions.Allow, Width: a.Width, Scope: a.Scope, Author: by}
 	if a.ExpiresIn != 0 {
 		yes.ExpiresIn = strictjson.Value(strconv.FormatInt(a.ExpiresIn, 10))
 	}
@@ -83,7 +86,7 @@ func (q questions) allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 			if err := q.lockChanged(uid, a.DecisionID); err != nil {
 				return err
 			}
-			return q.d.recordAnswer(ctx, a.DecisionID, decisions.Allow, nil)
+			return q.d.recordAnswer(ctx, a.DecisionID, decisions.Allow, by, nil)
 		})
 		switch {
 		case errors.Is(err, native.ErrNoQuestion):
@@ -108,7 +111,7 @@ func (q questions) allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 	case err != nil:
 		return admin.Approved{}, err
 	}
-	if err := q.d.recordAnswer(ctx, a.DecisionID, decisions.Allow, kept); err != nil {
+	if err := q.d.recordAnswer(ctx, a.DecisionID, decisions.Allow, by, kept); err != nil {
 		return admin.Approved{}, errors.Join(fmt.Errorf("%w: %w", admin.ErrRefused, err), q.drop(ctx, kept))
 	}
 	q.confirm(ctx, kept)
@@ -141,26 +144,27 @@ func (q questions) lockChanged(uid *uint32, id string) error {
 
 // Deny answers a question with no. A harness has told its agent no before, so that its
 // question only stops waiting. A yes for once that no call has used is taken back.
-func (q questions) Deny(ctx context.Context, uid *uint32, no admin.Denial) (admin.Denied, error) {
+func (q questions) Deny(ctx context.Context, uid *uint32, by author.Identity, no admin.Denial) (admin.Denied, error) {
 	var missed atomic.Bool
-	done, err := q.deny(context.WithValue(ctx, notLoggedKey{}, &missed), uid, no)
+	by.Process = processname.Of(by.PID)
+	done, err := q.deny(context.WithValue(ctx, notLoggedKey{}, &missed), uid, by, no)
 	done.NotLogged = missed.Load()
 	return done, err
 }
 
-func (q questions) deny(ctx context.Context, uid *uint32, no admin.Denial) (admin.Denied, error) {
+func (q questions) deny(ctx context.Context, uid *uint32, by author.Identity, no admin.Denial) (admin.Denied, error) {
 	id := no.DecisionID
 	done := admin.Denied{DecisionID: id}
-	answer := native.Answer{DecisionID: id, Verdict: decisions.Deny, Width: no.Width, Scope: no.Scope}
+	answer := native.Answer{DecisionID: id, Verdict: decisions.Deny, Width: no.Width, Scope: no.Scope, Author: by}
 	if no.ExpiresIn != 0 {
 		answer.ExpiresIn = strictjson.Value(strconv.FormatInt(no.ExpiresIn, 10))
 	}
 	stored, err := q.d.engine.Waiting.Answer(ctx, uid, answer)
 	if errors.Is(err, native.ErrNoQuestion) {
 		if no.Width != "" {
-			return q.denyAlways(ctx, uid, no)
+			return q.denyAlways(ctx, uid, by, no)
 		}
-		err = q.d.engine.Persistent.DenyOnce(uid, id, func() error { return q.d.recordAnswer(ctx, id, decisions.Deny, nil) })
+		err = q.d.engine.Persistent.DenyOnce(uid, id, func() error { return q.d.recordAnswer(ctx, id, decisions.Deny, by, nil) })
 	}
 	switch {
 	case errors.Is(err, native.ErrNoQuestion):
@@ -169,7 +173,7 @@ func (q questions) deny(ctx context.Context, uid *uint32, no admin.Denial) (admi
 			return admin.Denied{}, admin.ErrNoQuestion
 		}
 		q.d.log.Info("a person took back an allow for once", "decision", id)
-		q.d.recordTakenBack(ctx, answered)
+		q.d.recordTakenBack(ctx, by, answered)
 		done.TakenBack = true
 	case err != nil:
 		return admin.Denied{}, fmt.Errorf("%w: %w", admin.ErrNotTaken, err)
@@ -181,7 +185,7 @@ func (q questions) deny(ctx context.Context, uid *uint32, no admin.Denial) (admi
 }
 
 // denyAlways answers a question of a harness with no, and remembers that.
-func (q questions) denyAlways(ctx context.Context, uid *uint32, no admin.Denial) (admin.Denied, error) {
+func (q questions) denyAlways(ctx context.Context, uid *uint32, by author.Identity, no admin.Denial) (admin.Denied, error) {
 	limit, err := remember.Expiry(no.ExpiresIn)
 	if err != nil {
 		return admin.Denied{}, fmt.Errorf("%w: %w", admin.ErrRefused, err)
@@ -198,7 +202,7 @@ func (q questions) denyAlways(ctx context.Context, uid *uint32, no admin.Denial)
 		return admin.Denied{}, err
 	}
 	// A no counts whether or not it is logged.
-	_ = q.d.recordAnswer(ctx, no.DecisionID, decisions.Deny, kept)
+	_ = q.d.recordAnswer(ctx, no.DecisionID, decisions.Deny, by, kept)
 	return admin.Denied{DecisionID: no.DecisionID, Stored: kept, Undo: q.d.changesOf(ctx, decisions.StoredNow(kept))}, nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/decisions/effects/paths"
@@ -62,7 +63,7 @@ type Config struct {
 	// be nil.
 	Observe  func(*decisions.Deliberation)
 	Ran      func(agent effects.Party, d *decisions.Decision)
-	Answered func(ctx context.Context, decisionID string, v decisions.Verdict, kept []decisions.StoredChoice) error
+	Answered func(ctx context.Context, decisionID string, v decisions.Verdict, by author.Identity, kept []decisions.StoredChoice) error
 	// HasRun is called when the call of a question was reported to have run. May be nil.
 	HasRun func(ctx context.Context, decisionID string)
 	// HasEnded is called when it was reported how the call of a decision ended. May be nil.

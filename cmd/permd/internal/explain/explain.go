@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy/rules"
 )
@@ -52,6 +53,8 @@ type explainedCall struct {
 	Cwd     string        `json:"cwd,omitzero"`
 	Project string        `json:"project,omitzero"`
 	Answer  string        `json:"answer,omitzero"` // the person's
+	// Author is who gave the answer, nil if that is not known.
+	Author *author.Identity `json:"author,omitzero"`
 	// Arguments are the tool's, masked, where they were kept.
 	Arguments string `json:"arguments,omitzero"`
 	// Claims are sentences about what the agent claims of the call: paths, status, options
@@ -119,7 +122,7 @@ func Record(ctx context.Context, r *decisions.Record, from *decisions.Deliberati
 		Time: r.Time, Tool: r.Tool, Agent: r.Agent, Session: r.Session.ID, Cwd: r.Cwd, Project: r.Project,
 	}}
 	if r.Answer != nil {
-		x.Call.Answer = string(r.Answer.Verdict)
+		x.Call.Answer, x.Call.Author = string(r.Answer.Verdict), r.Answer.Author
 	}
 	x.effects()
 	x.claims()

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
@@ -74,7 +75,7 @@ func (c *explainedCall) words() string {
 		parts = append(parts, "in "+display.Display(c.Cwd))
 	}
 	if c.Answer != "" {
-		parts = append(parts, "answered by the person: "+c.Answer)
+		parts = append(parts, "answered by the person: "+c.Answer+cli.Either(c.Author == nil, "", " ("+account.Author(c.Author, decisions.Verdict(c.Answer))+")"))
 	}
 	return strings.Join(parts, " ")
 }

@@ -148,6 +148,30 @@ var csvColumns = []struct {
 		}
 		return r.Answer.Time.UTC().Format(time.RFC3339Nano)
 	}},
+	{"answered_via", func(r *decisions.Record) string {
+		if a := r.Answer; a != nil && a.Author != nil {
+			return string(a.Author.Via)
+		}
+		return ""
+	}},
+	{"answered_uid", func(r *decisions.Record) string {
+		if a := r.Answer; a != nil && a.Author != nil {
+			return strconv.FormatUint(uint64(a.Author.UID), 10)
+		}
+		return ""
+	}},
+	{"answered_pid", func(r *decisions.Record) string {
+		if a := r.Answer; a != nil && a.Author != nil {
+			return strconv.FormatInt(int64(a.Author.PID), 10)
+		}
+		return ""
+	}},
+	{"answered_process", func(r *decisions.Record) string {
+		if a := r.Answer; a != nil && a.Author != nil {
+			return a.Author.Process
+		}
+		return ""
+	}},
 	{"choices", func(r *decisions.Record) string {
 		if r.Answer == nil {
 			return ""

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
@@ -63,8 +64,10 @@ func (l *Log) Circumstances(ctx context.Context, s *cli.Streams, r *decisions.Re
 	switch a := r.Answer; {
 	case a != nil:
 		line("answer", fmt.Sprintf("%s, by the person at %s, after %s", a.Verdict, a.Time.Local().Format(time.DateTime), a.Time.Sub(r.Time).Round(100*time.Millisecond)))
+		line("author", account.AuthorInFull(a.Author, a.Verdict))
 		if a.Allowed != nil {
 			line("before", "allow, at "+a.Allowed.Local().Format(time.DateTime)+"; taken back before a call had used it")
+			line("author", account.AuthorInFull(a.AllowedBy, decisions.Allow))
 		}
 		line("remembered", strings.Join(a.Choices, " "))
 	case r.Decision.Verdict == decisions.Ask && r.Decision.Outcome == "":

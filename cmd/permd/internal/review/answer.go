@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -8,9 +9,11 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
@@ -19,7 +22,7 @@ import (
 // answeredMsg says what the daemon made of an answer.
 type answeredMsg struct {
 	id      string
-	said    string
+	said    string   // what has happened, "" if that is not known
 	changes []string // what permd/choices.undo takes back
 	err     error
 }
@@ -88,9 +91,11 @@ func (m *Model) allowSeen(q *question, do func() tea.Cmd) tea.Cmd {
 
 // allow answers with yes, and with a width remembers it.
 func (m *Model) allow(a admin.Approval) tea.Cmd {
+	a.Via = author.Review
 	return m.send(a.DecisionID, func(d caller) (msg answeredMsg) {
 		var done admin.Approved
 		if msg.err = d.Call(admin.MethodQuestionsAllow, a, &done); msg.err != nil {
+			msg.said = saidBefore(d, a.DecisionID, msg.err)
 			return msg
 		}
 		said := choices.Approved(&done)
@@ -102,11 +107,24 @@ func (m *Model) allow(a admin.Approval) tea.Cmd {
 	})
 }
 
+// saidBefore says what a question was answered before an answer that does not count, "" if it is not
+// known.
+func saidBefore(d caller, id string, err error) string {
+	var rec decisions.Record
+	if e, ok := errors.AsType[*client.Error](err); !ok || e.Code != admin.CodeNoDecision ||
+		d.Call(admin.MethodShow, map[string]string{"decisionId": id}, &rec) != nil || rec.Answer == nil {
+		return ""
+	}
+	return fmt.Sprintf("was %s at %s%s", rec.Answer.Word(), rec.Answer.Time.Local().Format("15:04:05"), account.AnsweredBy(rec.Answer))
+}
+
 // deny answers with no, and with a width remembers it.
 func (m *Model) deny(no admin.Denial) tea.Cmd {
+	no.Via = author.Review
 	return m.send(no.DecisionID, func(d caller) (msg answeredMsg) {
 		var done admin.Denied
 		if msg.err = d.Call(admin.MethodQuestionsDeny, no, &done); msg.err != nil {
+			msg.said = saidBefore(d, no.DecisionID, msg.err)
 			return msg
 		}
 		said := choices.Denied(&done)
@@ -129,7 +147,7 @@ func (m *Model) answered(msg *answeredMsg) {
 	case msg.err == nil:
 		ended, note = msg.said, msg.said
 	case isRefused && refused.Code == admin.CodeNoDecision:
-		ended = "was decided meanwhile, or its client has gone"
+		ended = cmp.Or(msg.said, "was decided meanwhile, or its client has gone")
 		note = "the question " + ended + ": your answer does not count"
 	case isRefused:
 		note = "the answer was not taken: " + words(refused)

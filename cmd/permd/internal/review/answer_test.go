@@ -7,6 +7,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -62,7 +64,7 @@ func TestSecondAnswer(t *testing.T) {
 	// It stays until the next key, which is for it and not for what takes its place.
 	d.keys("a")
 	d.says(t, "nothing was answered", "[1 questions 2]")
-	d.did(t, `questions.allow {"decisionId":"id-frob"}`)
+	d.did(t, `questions.allow {"decisionId":"id-frob","via":"review"}`)
 }
 
 // TestTwice: a key that is typed twice answers once, and one that is held down answers nothing.
@@ -75,16 +77,16 @@ func TestTwice(t *testing.T) {
 	d.update(keyOf("a"))
 	d.update(keyOf("a"))
 	d.settle()
-	d.did(t, `questions.allow {"decisionId":"id-frob"}`)
+	d.did(t, `questions.allow {"decisionId":"id-frob","via":"review"}`)
 	// In a terminal that does not tell them apart, a held key comes 30 times a second.
 	for range 200 {
 		d.f.now = d.f.now.Add(33 * time.Millisecond)
 		d.update(keyOf("a"))
 		d.settle()
 	}
-	d.did(t, `questions.allow {"decisionId":"id-frob"}`)
+	d.did(t, `questions.allow {"decisionId":"id-frob","via":"review"}`)
 	d.keys("a") // half a second later
-	d.did(t, `questions.allow {"decisionId":"id-frob"}`, `questions.allow {"decisionId":"id-make test"}`)
+	d.did(t, `questions.allow {"decisionId":"id-frob","via":"review"}`, `questions.allow {"decisionId":"id-make test","via":"review"}`)
 }
 
 // TestUnseen: a yes to a call of which a part has not been on the screen needs another key.
@@ -105,7 +107,7 @@ func TestUnseen(t *testing.T) {
 			d.keys("space")
 		}
 		if d.keys(key); key == "a" {
-			d.did(t, `questions.allow {"decisionId":"id-frob"}`)
+			d.did(t, `questions.allow {"decisionId":"id-frob","via":"review"}`)
 		} else {
 			d.says(t, "always allow")
 		}
@@ -128,6 +130,28 @@ func TestRefused(t *testing.T) {
 	d.says(t, "the answer was not taken: too many choices", "[1 questions 3]")
 }
 
+// TestAnsweredBefore: who comes second hears who answered, by what and when.
+func TestAnsweredBefore(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"a", "d"} {
+		d := newDriver(filledDaemon())
+		id := d.f.questions[0].DecisionID
+		d.f.refuse = map[string]error{
+			admin.MethodQuestionsAllow: &client.Error{Code: admin.CodeNoDecision, Message: "no question of that id waits"},
+			admin.MethodQuestionsDeny:  &client.Error{Code: admin.CodeNoDecision, Message: "no question of that id waits"},
+		}
+		d.keys(key)
+		d.says(t, "the question was decided meanwhile, or its client has gone: your answer does not count")
+
+		d = newDriver(d.f)
+		rec := &decisions.Record{Decision: decisions.Decision{ID: id, Verdict: decisions.Ask}}
+		rec.Answer = &decisions.HumanAnswer{Time: start, Verdict: decisions.Deny, Author: &author.Identity{Via: author.Command, UID: 4294967294, PID: 7}}
+		d.f.records = append(d.f.records, rec)
+		d.keys(key)
+		d.says(t, "the question was denied at "+start.Local().Format("15:04:05")+" by uid 4294967294, by permd deny: your answer does not count")
+	}
+}
+
 // TestNever: a no that is remembered is sent as one answer, with the width, scope and limit of
 // the form, and is taken back with what it has stored.
 func TestNever(t *testing.T) {
@@ -139,7 +163,7 @@ func TestNever(t *testing.T) {
 	d.keys("right", "down", "left", "down", "right", "right")
 	d.says(t, "every call with run frob *", "where: everywhere", "ends: 8 hours")
 	d.keys("enter")
-	d.did(t, `questions.deny {"decisionId":"id-frob","width":"r2","scope":"user","expiresIn":28800}`)
+	d.did(t, `questions.deny {"decisionId":"id-frob","width":"r2","scope":"user","expiresIn":28800,"via":"review"}`)
 	d.says(t, "denied; remembered: deny run frob * (user); u takes it back")
 }
 
@@ -238,5 +262,5 @@ func TestStaleList(t *testing.T) {
 	d.update(list)
 	d.says(t, "[1 questions 2]", "> - run frob")
 	d.keys("a") // is for what was answered
-	d.did(t, `questions.allow {"decisionId":"id-frob"}`)
+	d.did(t, `questions.allow {"decisionId":"id-frob","via":"review"}`)
 }

@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
@@ -278,7 +279,7 @@ func recordDetails(r *record) string {
 		fmt.Fprintf(&b, "in %s\n", display.Display(r.Project))
 	}
 	if a := r.Answer; a != nil {
-		fmt.Fprintf(&b, "the person answered %s at %s\n", a.Verdict, a.Time.Local().Format("15:04:05"))
+		fmt.Fprintf(&b, "the person answered %s at %s%s\n", a.Verdict, a.Time.Local().Format("15:04:05"), account.AnsweredBy(a))
 	}
 	fmt.Fprintf(&b, "decision %s\n", display.Display(d.ID))
 	return b.String()

@@ -104,6 +104,17 @@ func (f *fake) answer(method string, sent []byte) (any, error) {
 			done.Undo = []string{"change1"}
 		}
 		return done, nil
+	case admin.MethodShow:
+		var p struct {
+			ID string `json:"decisionId"`
+		}
+		read(&p)
+		for _, rec := range f.records {
+			if rec.Decision.ID == p.ID {
+				return rec, nil
+			}
+		}
+		return nil, &client.Error{Code: admin.CodeNoDecision, Message: "no decision of that id"}
 	case admin.MethodList, admin.MethodFollow:
 		var r decisions.RecordFilter
 		read(&r)

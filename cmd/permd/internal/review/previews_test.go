@@ -33,7 +33,7 @@ func TestPreviews(t *testing.T) {
 	d.keys("A")
 	d.says(t, "always allow", "what it would have matched is not known: the log could not be read")
 	d.keys("enter")
-	d.did(t, `questions.allow {"decisionId":"id-frob","width":"w1"}`)
+	d.did(t, `questions.allow {"decisionId":"id-frob","width":"w1","via":"review"}`)
 }
 
 // TestPreviewsBounded: however fast somebody types, one request for previews is on its way, and the one

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/cmd/permd/internal/records"
@@ -131,6 +132,7 @@ func factsOf(r *decisions.Record) (list []fact) {
 	switch a := r.Answer; {
 	case a != nil:
 		add("Answer", fmt.Sprintf("%s, at %s, after %s", a.Verdict, a.Time.Local().Format(time.DateTime), a.Time.Sub(r.Time).Round(100*time.Millisecond)))
+		add("Answered by", account.AuthorInFull(a.Author, a.Verdict))
 		add("Remembered", strings.Join(a.Choices, " "))
 	case r.Decision.Verdict == decisions.Ask && r.Decision.Outcome == "":
 		add("Answer", "none in permd")

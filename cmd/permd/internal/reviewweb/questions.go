@@ -10,9 +10,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/admin"
@@ -100,7 +102,7 @@ func (s *Server) questionNews(ctx context.Context, n *news, now state, known []s
 func (s *Server) whatBecame(ctx context.Context, id string) string {
 	var rec decisions.Record
 	if err := s.daemon.call(ctx, admin.MethodShow, map[string]string{"decisionId": id}, &rec); err == nil && rec.Answer != nil {
-		return fmt.Sprintf("It was %s at %s.", rec.Answer.Word(), rec.Answer.Time.Local().Format("15:04:05"))
+		return fmt.Sprintf("It was %s at %s%s.", rec.Answer.Word(), rec.Answer.Time.Local().Format("15:04:05"), account.AnsweredBy(rec.Answer))
 	}
 	return "It no longer waits: its client has gone or waits no longer, its turn was cancelled, or it was decided by a choice or by rules."
 }
@@ -135,7 +137,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, id string) {
 	var err error
 	switch f.Get("answer") {
 	case "allow":
-		a := admin.Approval{DecisionID: id, Width: f.Get("width")}
+		a := admin.Approval{DecisionID: id, Width: f.Get("width"), Via: author.Web}
 		if a.Width != "" {
 			a.Scope = f.Get("scope")
 			if a.ExpiresIn, err = expiry(f.Get("expires")); err != nil {
@@ -149,7 +151,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, id string) {
 			o.Done, o.Details, o.Undo = allowed(&done)
 		}
 	case "deny":
-		no := admin.Denial{DecisionID: id, Width: f.Get("never")}
+		no := admin.Denial{DecisionID: id, Width: f.Get("never"), Via: author.Web}
 		if no.Width != "" {
 			no.Scope = f.Get("scope")
 			if no.ExpiresIn, err = expiry(f.Get("expires")); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
@@ -41,6 +42,7 @@ func parsePages() (*pages, error) {
 		"mark":   func(v decisions.Verdict) string { return cli.Marks[v] },
 		"plural": func(n int, noun string) string { return cli.Plural(n, noun) },
 		"short":  cli.Short,
+		"author": account.AuthorInFull,
 		"quote":  cli.QuoteAll,
 		"source": sourceOf,
 		// Lines are shown one by one.
