@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/author"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/socket"
 )
@@ -36,7 +37,7 @@ func newWaitingHooks(t *testing.T) *waitingHooks {
 	Register(d.methods, Deps{
 		Sessions: d.sessions, Decider: d, Persistent: d.lasting, Waiting: d.waiting,
 		Users: func(uid uint32) effects.User { return effects.User{UID: uid} },
-		RecordAnswer: func(_ context.Context, id string, v decisions.Verdict, _ []decisions.StoredChoice) error {
+		RecordAnswer: func(_ context.Context, id string, v decisions.Verdict, _ author.Identity, _ []decisions.StoredChoice) error {
 			d.logged = append(d.logged, id+" "+string(v))
 			return nil
 		},
