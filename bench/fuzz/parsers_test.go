@@ -76,6 +76,7 @@ var parsers = map[string]string{
 	"cmd/permd.app.readImport":                    "- opens a file; cmd/permd/internal/choices.FuzzImport has the bytes",
 	"cmd/permd/internal/gateways.readSecret":      "- one word of a file that only its person can read, which goes into a header",
 	"cmd/permd/internal/cli.parseDuration":        "- a flag of the person's own command",
+	"cmd/permd/internal/hookproc.ParseWait":       "- a command line that permd hook install writes; the file is read by setup.FuzzHooks",
 	"cmd/permd/internal/daemon.readWitness":       "- lines of permd's own file, bounded, which are only compared",
 	"cmd/permd/internal/engine.readHosts":         "- the system's own hosts(5), which only root writes; TestReadHosts",
 	"cmd/permd/internal/hookproc.readHook":        "- a bounded read; socket/hook.FuzzRead has the bytes",

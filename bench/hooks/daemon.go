@@ -15,7 +15,7 @@ import (
 const rules = `allow:
   run: ["touch ran-allow", "touch ran-down", "touch ran-gone"]
 ask:
-  run: ["touch ran-ask", "touch ran-bypass", "touch ran-managed"]
+  run: ["touch ran-ask", "touch ran-bypass", "touch ran-managed", "touch ran-waits", "touch ran-waits-no", "touch ran-in-vain"]
 deny:
   run: ["touch ran-deny"]
 `

@@ -68,8 +68,14 @@ type row struct {
 	// managed: the organisation's settings have the hook, and the person's own
 	// settings turn hooks off.
 	managed bool
-	runs    string
+	// person is what a person says in a terminal while the hook waits: allow, deny or silence; ""
+	// for a hook that waits for nobody.
+	person string
+	runs   string
 }
+
+// silence is a person who says nothing.
+const silence = "silence"
 
 // notSeen is the result of a run in which the harness called no tool.
 const notSeen = "not seen"
@@ -91,21 +97,27 @@ var rows = []row{
 	{name: "down", down: true, runs: mustNot},
 	{name: "gone", gone: true, runs: mustNot},
 	{name: "hangs", bypass: true, hangs: true, runs: either}, // harnesses differ
+	{name: "waits", verdict: "ask", person: "allow", runs: must},
+	{name: "waits-no", verdict: "ask", person: "deny", runs: mustNot},
+	{name: "in-vain", verdict: "ask", person: silence, bypass: true, runs: mustNot},
 	{name: "managed", verdict: "ask", managed: true, bypass: true, runs: mustNot},
 }
 
 // what describes the rows, as in docs/hooks.md.
 var what = map[string]string{
-	"bare":    "no permd, and the harness was told to ask nobody",
-	"allow":   "a rule allows it",
-	"deny":    "a rule denies it",
-	"ask":     "a rule asks",
-	"bypass":  "a rule asks, and the harness was told to ask nobody",
-	"default": "nothing but the default asks",
-	"down":    "a rule allows it, and the daemon is not running",
-	"gone":    "a rule allows it, and the permd program is gone",
-	"hangs":   "the permd program hangs, and the harness was told to ask nobody",
-	"managed": "a rule asks; the organisation's hook, a person who turned hooks off, and a harness that was told to ask nobody",
+	"bare":     "no permd, and the harness was told to ask nobody",
+	"allow":    "a rule allows it",
+	"deny":     "a rule denies it",
+	"ask":      "a rule asks",
+	"bypass":   "a rule asks, and the harness was told to ask nobody",
+	"default":  "nothing but the default asks",
+	"down":     "a rule allows it, and the daemon is not running",
+	"gone":     "a rule allows it, and the permd program is gone",
+	"hangs":    "the permd program hangs, and the harness was told to ask nobody",
+	"waits":    "a rule asks, the hook waits (`--wait`), and a person says `permd allow`",
+	"waits-no": "a rule asks, the hook waits, and a person says `permd deny`",
+	"in-vain":  "a rule asks, the hook waits, nobody answers, and the harness was told to ask nobody",
+	"managed":  "a rule asks; the organisation's hook, a person who turned hooks off, and a harness that was told to ask nobody",
 }
 
 type live struct {

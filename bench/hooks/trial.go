@@ -28,7 +28,7 @@ func (l *live) try(ctx context.Context, h *harness, r row) (got string, good boo
 	switch {
 	case r.managed && excepted:
 		return want, true, nil
-	case r.managed && !l.namespaces:
+	case r.managed && !l.namespaces, r.person != "" && h.drive != nil:
 		return "not tried", true, nil
 	case !excepted:
 		want = r.runs
@@ -48,7 +48,16 @@ func (l *live) try(ctx context.Context, h *harness, r row) (got string, good boo
 	if drive == nil {
 		drive = (*live).start
 	}
+	answered := make(chan error, 1)
+	if r.person != "" && r.person != silence {
+		go func() { answered <- l.answer(ctx, t) }()
+	} else {
+		answered <- nil
+	}
 	text, ended := drive(l, ctx, h, t)
+	if err := <-answered; err != nil {
+		return "", false, err
+	}
 	asked, results, lost := l.model.seen()
 	log := fmt.Sprintf("%s\nasked %d times\nresults: %q\nunanswered: %q\nended: %v\n", text, asked, results, lost, ended)
 	if err := writeFile(filepath.Join(t.base, "output"), log); err != nil {
@@ -96,6 +105,9 @@ func (l *live) trial(h *harness, r row) (*trial, error) {
 		run = filepath.Join(base, "run")
 	}
 	t.env = l.environment(h, t.home, run)
+	if r.person != "" && h.name != "claude" { // Claude Code says it by itself
+		t.env = append(t.env, "PERMD_UNATTENDED=1")
+	}
 	if err := os.RemoveAll(base); err != nil { // remove those of an earlier try
 		return nil, err
 	}
@@ -132,6 +144,55 @@ func (l *live) decided(ctx context.Context, project string) (string, error) {
 	return verdict, nil
 }
 
+// waitOf returns how long the hook of a row waits for a person, 0 for not at all. Nobody is waited for longer
+// than harnesses let a hook run that has no limit in their settings.
+func (l *live) waitOf(r row) time.Duration {
+	switch {
+	case r.person == silence && l.slow:
+		return 70 * time.Second
+	case r.person == silence:
+		return 3 * time.Second
+	case r.person != "":
+		return 2 * time.Minute
+	}
+	return 0
+}
+
+// answer answers the question that a hook of the trial waits with, as a person in a terminal does.
+func (l *live) answer(ctx context.Context, t *trial) error {
+	ctx, cancel := context.WithTimeout(ctx, l.limit)
+	defer cancel()
+	permd := func(args ...string) ([]byte, error) {
+		cmd := exec.CommandContext(ctx, l.permd, args...)
+		cmd.Env = []string{"HOME=" + l.daemon.home, "XDG_RUNTIME_DIR=" + l.daemon.run}
+		return cmd.Output()
+	}
+	for ; ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
+		out, err := permd("allow", "--json")
+		if err != nil {
+			continue
+		}
+		for line := range bytes.Lines(out) {
+			var question struct {
+				ID    string `json:"decisionId"`
+				Cwd   string
+				Until time.Time
+			}
+			if err := json.Unmarshal(line, &question); err != nil {
+				return fmt.Errorf("reading permd's questions: %w", err)
+			}
+			if question.Cwd != t.project || question.Until.IsZero() {
+				continue
+			}
+			if _, err := permd(t.row.person, question.ID); err != nil {
+				return fmt.Errorf("answering permd's question: %w", err)
+			}
+			return nil
+		}
+	}
+	return nil // the result of the trial shows that nothing waited
+}
+
 // hook installs permd's hook for a trial. If the row wants that, the permd program
 // that the hook names is then removed, or replaced by one that hangs.
 func (l *live) hook(ctx context.Context, h *harness, t *trial) error {
@@ -142,6 +203,9 @@ func (l *live) hook(ctx context.Context, h *harness, t *trial) error {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, t.permd, "hook", "install", h.name, "--yes", "--no-service")
+	if t.row.person != "" {
+		cmd.Args = append(cmd.Args, "--wait", l.waitOf(t.row).String())
+	}
 	if t.row.managed {
 		if err := os.Mkdir(t.root, 0o755); err != nil {
 			return err
@@ -168,7 +232,11 @@ func (l *live) hook(ctx context.Context, h *harness, t *trial) error {
 
 // start runs a harness until it ends or its time limit is reached.
 func (l *live) start(ctx context.Context, h *harness, t *trial) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.limit)
+	limit := l.limit
+	if t.row.person == silence {
+		limit += l.waitOf(t.row)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, l.program(h), h.args(t.prompt, t.row.bypass)...)
 	if t.root != "" {

@@ -356,3 +356,41 @@ func TestHookWaitChanged(t *testing.T) {
 		t.Errorf("%d questions are left", n)
 	}
 }
+
+// TestHookWaitAskedOtherwise: a question whose reason changes while a hook waits is another one. The hook names it
+// when nobody has answered, and a yes to it counts for the call that is tried again.
+func TestHookWaitAskedOtherwise(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon of its own; TestHookWait is the quick one")
+	}
+	t.Parallel()
+	d := newTestDaemon(t)
+	d.policy(t, "hook.rego", hookRules)
+	d.start(t)
+	d.installsWaits(t, "5m")
+	in := hookInput(hookShell[8].in, d.project(t, nil), "questioned")
+	h := d.startHook(t, "cursor", in, "6s")
+	first := d.hooksWait(t, "questioned", 1)[0]
+	d.policy(t, "hook.rego", strings.Replace(hookRules, `"reason": "questioned"`, `"reason": "why then"`, 1))
+	d.permd(t, "reload")
+	var second string
+	eventually.Holds(t, "it is asked otherwise", func() bool {
+		list := d.questions(t)
+		if len(list) == 1 {
+			second = list[0].DecisionID
+		}
+		return second != "" && second != first
+	})
+	out := h.ends()
+	wantHook(t, "nobody", "cursor", "beforeShellExecution", out, hooktest.Stops)
+	if said := string(out.Stdout); !strings.Contains(said, "why then") || !strings.Contains(said, "permd allow "+second) {
+		t.Errorf("it says %s", said)
+	}
+	if _, err := d.command("allow", first).CombinedOutput(); err == nil {
+		t.Error("what was asked before is allowed")
+	}
+	d.permd(t, "allow", second)
+	for _, means := range []string{hooktest.Runs, hooktest.Stops} { // once
+		wantHook(t, "tried again", "cursor", "beforeShellExecution", d.startHook(t, "cursor", in, "1s").ends(), means)
+	}
+}
