@@ -79,7 +79,7 @@ func TestMaskedOptionHidesNothingElse(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 5))
 	rnd.Shuffle(len(calls), func(i, j int) { calls[i], calls[j] = calls[j], calls[i] })
 	compared := 0
-	for _, c := range calls[:min(len(calls), 250*testload.Rounds(t, "PERMD_TEST_MASKED", 8, 48))] {
+	for _, c := range calls[:min(len(calls), 1000*testload.Rounds(t, "PERMD_TEST_MASKED", 2, 12))] {
 		with := func(value string) string {
 			return strings.Replace(c.command, "@", strings.ReplaceAll(c.option, "VALUE", value), 1)
 		}
@@ -95,7 +95,7 @@ func TestMaskedOptionHidesNothingElse(t *testing.T) {
 			}
 		}
 	}
-	if compared < 500 {
+	if compared < 1000 {
 		t.Errorf("only %d effects were compared", compared)
 	}
 }
