@@ -12,7 +12,7 @@ import (
 // with the rules of one profile, since those of all contradict each other.
 func TestBaseFolder(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long: it runs the tests of the base layer again; TestBase of rego is the quick one")
+		t.Skip("long: it runs the tests of the base layer again; TestBase of policy/rules is the quick one")
 	}
 	t.Parallel()
 	for _, profile := range testload.Sample(t, 1, []string{"", "careful", "balanced", "unattended"}) {

@@ -18,6 +18,9 @@ var keptCorpus = flag.String("kept-corpus", corpus, "folder of the corpora that 
 //
 //	go test ./bench/judgement -run TestKept -kept-corpus ../../../shared/corpus -v
 func TestKept(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it measures the corpora twice; the tests of policy/rules are the quick ones")
+	}
 	for _, profile := range testload.Sample(t, 1, []string{"careful", "balanced", "unattended"}) {
 		t.Run(profile, func(t *testing.T) {
 			var found atomic.Int64

@@ -128,6 +128,9 @@ func TestNoCorpus(t *testing.T) {
 
 // TestTidy: a run leaves no files in the folder for temporary files.
 func TestTidy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it compiles the rules again; TestUnsafeAllowsAreCounted is the quick one")
+	}
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
 	must(t, options{asJSON: true})

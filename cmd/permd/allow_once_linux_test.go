@@ -10,6 +10,9 @@ import (
 // TestAllowOnceEnds: permd deny takes back a yes for once that no call has used, and a yes counts
 // only while permd is locked, or not, as it was when it asked.
 func TestAllowOnceEnds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it takes back many a yes; TestWait is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, nil)

@@ -11,7 +11,7 @@ import (
 // it was locked then, and lines about kinds that there are not are refused.
 func TestAllowSays(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long: it starts a daemon for what is refused; TestAllowOnceEnds is the quick one")
+		t.Skip("long: it starts a daemon for what is refused; TestWait is the quick one")
 	}
 	t.Parallel()
 	d := startDaemon(t)

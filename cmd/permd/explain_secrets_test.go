@@ -17,7 +17,7 @@ import (
 func TestExplainSecrets(t *testing.T) {
 	t.Parallel()
 	var calls []byte
-	commands := testload.WithShort(t, len(effectstest.SecretCommands())/5, effectstest.SecretCommands())
+	commands := testload.WithShort(t, len(effectstest.SecretCommands())/10, effectstest.SecretCommands())
 	for i, command := range append(commands,
 		`psql -c 'CREATE USER x WITH ENCRYPTED PASSWORD '\''CANARY'\'''`, `psql -c "ALTER USER x PASSWORD 'CANARY'"`) {
 		// Each has a session of its own: no line helps where an earlier call may have left the project.

@@ -24,6 +24,9 @@ var neverAsks = []struct{ command, like string }{
 // What is stored is what the width was labelled with, it denies the call from then on, and an
 // undo takes it back.
 func TestNever(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it answers with each width; TestNeverHook is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	l := &late{t, d, d.dial(t), projectOf(t)}

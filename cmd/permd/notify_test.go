@@ -153,6 +153,9 @@ func TestNotification(t *testing.T) {
 // TestNotificationForms: the setting, and no_arguments, decide what is on the bus, also after a
 // reload, and the status says it.
 func TestNotificationForms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it shows notifications in each form; TestNotification is the quick one")
+	}
 	t.Parallel()
 	n := startNotified(t, "notify = \"brief\"\n")
 	id, got := n.asks("sh run.sh data")

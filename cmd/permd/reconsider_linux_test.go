@@ -9,6 +9,9 @@ import (
 
 // TestReconsideredEnds: a lock begins, and a choice expires, while a client waits: it is another question.
 func TestReconsideredEnds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits for the end of a choice; TestReconsidered is the quick one")
+	}
 	t.Parallel()
 	l := newReconsidered(t)
 	id := l.ask()

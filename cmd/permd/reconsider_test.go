@@ -130,6 +130,9 @@ func TestReconsidered(t *testing.T) {
 
 // TestReconsideredChoices: one client waits, and the same call is answered in another session.
 func TestReconsideredChoices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it answers in every protocol; TestReconsidered is the quick one")
+	}
 	t.Parallel()
 	l := newReconsidered(t)
 	other := &late{t, l.d, l.d.dial(t), l.project}
@@ -164,6 +167,9 @@ func TestReconsideredChoices(t *testing.T) {
 
 // TestReconsideredHTTP: of two requests that are held, one is answered for always.
 func TestReconsideredHTTP(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it holds requests in a daemon of its own; TestReconsidered is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	d.listensHTTP(t, "127.0.0.1:0")
@@ -202,6 +208,9 @@ var reconsideredForms = []struct {
 // the words of the protocol; an answer counts after rules that do not concern the call, and not after
 // others.
 func TestReconsideredProtocols(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits in every protocol; TestReconsidered is the quick one")
+	}
 	t.Parallel()
 	l := newReconsidered(t)
 	l.write("data", "1\n")
@@ -272,6 +281,9 @@ func TestReconsideredProtocols(t *testing.T) {
 // TestReconsideredHook: what a harness asked about ends when rules decide it, and the yes for once that
 // waits for the call again is for the same question only.
 func TestReconsideredHook(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs a process for each answer; TestReconsidered is the quick one")
+	}
 	t.Parallel()
 	l := newReconsidered(t)
 	asks := func() string {

@@ -12,6 +12,9 @@ import (
 // TestRememberOfAgent: choices are found by the agent whose question they answered, also if the
 // journal has lost the question of another choice.
 func TestRememberOfAgent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a daemon and many processes; TestChoiceMarks is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, nil)

@@ -63,6 +63,9 @@ func TestChangeLine(t *testing.T) {
 // TestChangeChoice: a changed choice holds where it now should from the next request on, and
 // after a crash; what cannot be changed stays as it is.
 func TestChangeChoice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a daemon and many processes; TestChangeLine is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{"go.mod": "module canary\n", "a/a.go": "package a\n"})

@@ -14,6 +14,9 @@ import (
 // TestExportedRegoDecidesAlike: a daemon with only the exported rules decides calls as one with only
 // the choices does, in their project and in another one.
 func TestExportedRegoDecidesAlike(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it decides many calls in two daemons; TestExportByID is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	files := map[string]string{"go.mod": "module m\n", "a.go": "package m\n", "docs/x.md": "x\n", "package.json": `{"scripts": {"test": "echo 1"}}`}

@@ -16,6 +16,9 @@ import (
 // TestRememberSelect: the daemon selects the choices that a filter describes, as going through
 // the whole list does, in parts of any length, from either end, with their number.
 func TestRememberSelect(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it goes through the list for each filter; TestChoiceMarks is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	writeFile(t, filepath.Join(d.home, "root", "etc", "permd", "policy.d", "rules.yaml"), "deny:\n  connect: [\"*.evil.example\"]\n")

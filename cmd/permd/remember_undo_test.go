@@ -181,7 +181,7 @@ func TestUndoAll(t *testing.T) {
 // TestUndoRefusals: what cannot be taken back says why, and changes nothing.
 func TestUndoRefusals(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long: it undoes in a daemon of its own; TestUndoHints is the quick one")
+		t.Skip("long: it undoes in a daemon of its own; TestUndoAll is the quick one")
 	}
 	t.Parallel()
 	d := startDaemon(t)

@@ -115,7 +115,7 @@ func TestReplay(t *testing.T) {
 	seed := testload.Seed(t)
 	n, least := 150, 3 // differences of so many kinds
 	if testing.Short() {
-		n, least = 60, 1
+		n, least = 30, 1
 	}
 	calls := replayCalls(rand.New(rand.NewPCG(seed, 1)), n)
 	was := d.replayed(t, project, calls)

@@ -317,6 +317,9 @@ func (d *testDaemon) reviewWebUntil(t *testing.T, b *browser) (end func()) {
 
 // TestReviewWebConfirm: the list has a button to confirm where a choice can be, and it does.
 func TestReviewWebConfirm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon for a button alone; the tests of package reviewweb are the quick ones")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, nil)

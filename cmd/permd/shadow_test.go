@@ -121,6 +121,9 @@ func TestPolicyShadow(t *testing.T) {
 // TestPolicyShadowOfOrg: the organisation's setting takes precedence, and its shadow rules replace
 // its own rules: what these deny now would be decided by the person's.
 func TestPolicyShadowOfOrg(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a daemon for the organisation alone; TestPolicyShadow is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	project := d.project(t, nil)

@@ -160,12 +160,12 @@ func TestPages(t *testing.T) {
 func TestPagesNamed(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(7, 8))
-	j, all := mixed(t, rnd, 2600)
-	named(t, j, len(all))
-	filters := 50
+	records, filters := 2600, 50
 	if testing.Short() {
-		filters = 10
+		records, filters = 1300, 10
 	}
+	j, all := mixed(t, rnd, records)
+	named(t, j, len(all))
 	testPages(t, rnd, j, all, filters)
 }
 
@@ -226,12 +226,12 @@ func TestTally(t *testing.T) {
 func TestTallyNamed(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(9, 10))
-	j, all := mixed(t, rnd, 2600)
-	named(t, j, len(all))
-	filters := 6
+	records, filters := 2600, 6
 	if testing.Short() {
-		filters = 3
+		records, filters = 1300, 3
 	}
+	j, all := mixed(t, rnd, records)
+	named(t, j, len(all))
 	testTally(t, rnd, j, all, filters)
 }
 

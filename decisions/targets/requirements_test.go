@@ -120,6 +120,9 @@ func TestRequirements(t *testing.T) {
 // TestRequirementsOracle compares the files that pip reads, as pip's own reader says, with those
 // that an answer is bound to.
 func TestRequirementsOracle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts pip; TestRequirements is the quick one")
+	}
 	const script = `import os, sys
 from pip._internal.req.req_file import parse_requirements
 from pip._internal.network.session import PipSession

@@ -130,6 +130,25 @@ func WithShort[T any](t testing.TB, n int, list []T) []T {
 	return Sample(t, n, list)
 }
 
+// shortCut is how far the lengths of Cuts are apart with -short.
+const shortCut = 7
+
+// Cuts returns the lengths, from 0 to n-1, to which a text of n bytes is cut off: all of them,
+// with -short one in shortCut and the longest.
+func Cuts(n int) (lengths []int) {
+	step := 1
+	if testing.Short() {
+		step = shortCut
+	}
+	for length := 0; length < n-1; length += step {
+		lengths = append(lengths, length)
+	}
+	if n > 0 {
+		lengths = append(lengths, n-1)
+	}
+	return lengths
+}
+
 // SampleOf is Sample with at least one element of each class.
 func SampleOf[T any](t testing.TB, n int, list []T, class func(T) string) []T {
 	t.Helper()

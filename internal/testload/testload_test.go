@@ -147,6 +147,35 @@ func TestOneIn(t *testing.T) {
 	}
 }
 
+// TestCuts: the first and the last length are always there, and none twice.
+func TestCuts(t *testing.T) {
+	for _, short := range []bool{false, true} {
+		t.Run(fmt.Sprint(short), func(t *testing.T) {
+			was := testing.Short()
+			setShort(t, short)
+			defer setShort(t, was)
+			for n, want := range map[int][2]int{0: {}, 1: {1, 1}, 2: {2, 2}, 7: {7, 2}, 8: {8, 2}, 9: {9, 3}, 100: {100, 16}} {
+				got := Cuts(n)
+				wanted := want[0]
+				if short {
+					wanted = want[1]
+				}
+				if len(got) != wanted || n > 0 && (got[0] != 0 || got[len(got)-1] != n-1) || !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(got) {
+					t.Errorf("of %d: %v", n, got)
+				}
+			}
+		})
+	}
+}
+
+// setShort sets what testing.Short returns.
+func setShort(t *testing.T, short bool) {
+	t.Helper()
+	if err := flag.Set("test.short", fmt.Sprint(short)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestParallel(t *testing.T) {
 	f := flag.Lookup("test.parallel")
 	before := f.Value.String()

@@ -16,7 +16,7 @@ func TestShippedBase(t *testing.T) {
 	for _, profile := range []string{settings.ProfileCareful, settings.ProfileBalanced, settings.ProfileUnattended} {
 		t.Run(profile, func(t *testing.T) {
 			if testing.Short() {
-				t.Skip("long: it runs the tests of the base layer again; TestBase of rego is the quick one")
+				t.Skip("long: it runs the tests of the base layer again; TestBase is the quick one")
 			}
 			t.Parallel()
 			testShipped(t, profile)

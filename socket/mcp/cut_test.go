@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/permd/permd/internal/testload"
 )
 
 // result is the server's response to a call.
@@ -30,7 +32,7 @@ func (w *world) wantCall(t testing.TB, id, wantError string) {
 func TestClientCut(t *testing.T) {
 	t.Parallel()
 	line := call("1", "yes") + "\n"
-	for n := range len(line) {
+	for _, n := range testload.Cuts(len(line)) {
 		w := newWorld(t)
 		if _, err := io.WriteString(w.toGateway, line[:n]); err != nil {
 			t.Fatal(err)
@@ -56,7 +58,7 @@ func TestServerCut(t *testing.T) {
 		t.Skip("the server over HTTP is TestUpstreamVanishes")
 	}
 	whole := result("1")
-	for n := range len(whole) - 1 {
+	for _, n := range testload.Cuts(len(whole) - 1) {
 		w := newWorld(t)
 		w.send(t, call("1", "yes"))
 		w.wantServer(t, "tools/call")

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/testload"
 )
 
 const secretToken = "canary-token-1"
@@ -313,7 +314,7 @@ func TestUpstreamVanishes(t *testing.T) {
 		"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: " + progress + "\n\ndata: " + ponged + "\n\n",
 		"HTTP/1.1 307 Temporary Redirect\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n",
 	} {
-		for n := range len(answer) + 1 {
+		for _, n := range testload.Cuts(len(answer) + 1) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)

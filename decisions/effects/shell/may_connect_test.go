@@ -83,7 +83,7 @@ func TestConnectsOracle(t *testing.T) {
 	}
 	o := newTracedOracle(t)
 	connected := 0
-	for _, text := range testload.Sample(t, 10, []string{
+	for _, text := range testload.Sample(t, 6, []string{
 		"pip list", "pip list -v", "pip3 list --disable-pip-version-check", "pip freeze", "pip show pip", "pip check", "pip config list", "pip cache dir", "npm ls", "npm config get registry",
 		"terraform version", "terraform --version", "gh extension list", "gh --version", "deno --version", "yarn --version", "pnpm --version", "ruff --version", "uv tool list", "cargo --version", "rustup show",
 		"helm version", "docker --version", "aws --version", "go version", "gem list", "composer --version", "biome --version", "golangci-lint --version",

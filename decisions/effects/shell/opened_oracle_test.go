@@ -266,7 +266,7 @@ func TestNpmLinksOracle(t *testing.T) {
 		t.Skip("long: it runs npm; TestIgnoreLinksOracle is the quick one")
 	}
 	o := newOpenedOracle(t, "npm")
-	rounds, printed := testload.Rounds(t, "PERMD_TEST_OPENED", 4, 300), 0
+	rounds, printed := testload.Rounds(t, "PERMD_TEST_OPENED", 2, 300), 0
 	for i := 0; anotherRound(i, rounds, printed); i++ {
 		o.reset(t)
 		filetest.Write(t, filepath.Join(o.project, "package.json"), `{"name":"shop","version":"1.0.0","workspaces":`+o.pick(`["packages/*"]`, `["packages/*"]`, `{"packages":["packages/**"]}`, `["./packages/a","packages/b"]`, `["pack*/a"]`)+`}`)
@@ -301,7 +301,7 @@ func TestPipLinksOracle(t *testing.T) {
 	if out := o.run("pip --version"); !strings.HasPrefix(out, "pip ") {
 		t.Skip("pip does not run: " + out)
 	}
-	rounds, printed := testload.Rounds(t, "PERMD_TEST_OPENED", 3, 200), 0
+	rounds, printed := testload.Rounds(t, "PERMD_TEST_OPENED", 2, 200), 0
 	for i := 0; anotherRound(i, rounds, printed); i++ {
 		o.reset(t)
 		filetest.Write(t, filepath.Join(o.project, "d/y-1.0.dist-info/METADATA"), "Metadata-Version: 2.1\nName: y\nVersion: 1.0\n")

@@ -62,6 +62,9 @@ func TestPathListsOracle(t *testing.T) {
 		"grep": {"-f"}, "gcc": {"-I", "-include", "-L"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && (name == "javac" || name == "rustc") {
+				t.Skip("long: a compiler that takes seconds to start; gcc is the quick one")
+			}
 			o := newTracedOracle(t, name)
 			o.env = append(o.env, "RUSTUP_HOME="+os.Getenv("RUSTUP_HOME"))
 			o.write(t, "sub/.env", "K=x\n")

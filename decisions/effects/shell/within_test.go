@@ -7,6 +7,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/effectstest"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/internal/testload"
 )
 
 // TestWithinEachOtherIsLinear: programs within each other take time and memory in proportion to
@@ -31,7 +32,7 @@ func TestWithinEachOtherIsLinear(t *testing.T) {
 		}
 		return runs, args
 	}
-	for _, w := range []string{"npx ", "ssh h ", "script -c ", "uv run ", "flock a ", "sudo ", "xargs ", "watch ", "docker exec x ", "env ", "nice ", "ssh -o a=b h "} {
+	for _, w := range testload.WithShort(t, 3, []string{"npx ", "ssh h ", "script -c ", "uv run ", "flock a ", "sudo ", "xargs ", "watch ", "docker exec x ", "env ", "nice ", "ssh -o a=b h "}) {
 		_, few := words(strings.Repeat(w, 500) + "ls")
 		n, many := words(strings.Repeat(w, 1000) + "ls")
 		if many > max(3*few, most) || n > 700 {

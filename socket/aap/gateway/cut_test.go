@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/testload"
 )
 
 const knownSession = `{"sessionId":"s","agent":{"name":"a"}}`
@@ -69,7 +70,7 @@ func TestClientCut(t *testing.T) {
 	head, body, _ := strings.Cut(chunked, "\r\n\r\n")
 	chunked = head + fmt.Sprintf("\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body)
 	for i, request := range []string{whole, chunked} {
-		for n := range len(request) {
+		for _, n := range testload.Cuts(len(request)) {
 			if status, text := exchange(t, at, request[:n], false); status != 0 && status != http.StatusBadRequest || turns.Load() != int32(i) {
 				t.Fatalf("%d of %d bytes: %d %s, %d turns", n, len(request), status, text, turns.Load())
 			}
@@ -109,7 +110,7 @@ func TestServerCut(t *testing.T) {
 		"delta":   fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(events), events),
 		"none":    fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(message), message),
 	} {
-		for n := range len(whole) {
+		for _, n := range testload.Cuts(len(whole)) {
 			part := whole[:n]
 			answer.Store(&part)
 			before := turns.Load()
