@@ -97,6 +97,13 @@ func (w *watcher) run(c *socket.Conn) {
 	}
 }
 
+// Watched reports whether any client is notified.
+func (ch *Changes) Watched() bool {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	return len(ch.watchers) > 0
+}
+
 // Tell tells the clients of a person, or of everybody if uid is nil, that something has changed.
 // It waits for nobody.
 func (ch *Changes) Tell(uid *uint32, what Changed) {

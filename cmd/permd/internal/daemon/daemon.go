@@ -71,6 +71,7 @@ type daemon struct {
 	files    socketFiles       // of the sockets
 	changes  native.Changes
 	again    native.Reconsideration
+	expiries expiries
 	preview  *preview.Counter
 	costs    *rulecost.Background
 	notifier *notify.Notifier
@@ -132,7 +133,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 		return remember.Open(remember.Options{
 			Path: filepath.Join(dirs.Data, "remember.db"), Allowable: d.rules.Allowable,
 			ConfirmAll: d.rules.Settings.Confirm == settings.ConfirmAlways, Understand: d.rules.Understand,
-			Known: known, Changed: d.witness.note, Touched: func(uid *uint32) { d.tell(uid, native.ChangedChoices) }, Now: now, KeepNoText: dirs.System,
+			Known: known, Changed: d.witness.note, Touched: d.touched, Now: now, KeepNoText: dirs.System,
 		})
 	})
 	if err != nil {

@@ -180,7 +180,8 @@ func (d *daemon) pausesInForce() (list []admin.Pause, locked string) {
 	return list, damage
 }
 
-// endPauses notices when the time of a pause is over, and says so in the journal.
+// endPauses notices when the time of a pause is over, and says so in the journal. Clients are notified
+// of that, and of choices that have expired.
 func (d *daemon) endPauses(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -190,10 +191,15 @@ func (d *daemon) endPauses(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		if d.changes.Watched() {
+			for _, uid := range d.expiries.over(d.now, d.memory.All) {
+				d.changes.Tell(&uid, native.ChangedChoices) // open questions have a timer of their own
+			}
+		}
 		over, err := d.pauses.Expired()
 		for i := range over {
 			p := &over[i]
-			d.again.Tell(&p.UID)
+			d.tell(&p.UID, native.ChangedPause)
 			err = errors.Join(err, d.recordPause(ctx, decisions.Peer{UID: p.UID, PID: int32(os.Getpid())}, "permd pause", "the time of the pause is over"))
 		}
 		if err != nil {

@@ -2,9 +2,12 @@ package daemon
 
 import (
 	"context"
+	"iter"
+	"sync/atomic"
 	"time"
 
 	"github.com/permd/permd/internal/fairshare"
+	"github.com/permd/permd/remember"
 	"github.com/permd/permd/socket/native"
 )
 
@@ -40,4 +43,44 @@ func (d *daemon) nextEnd(uid uint32) (next time.Time) {
 		}
 	}
 	return next
+}
+
+// touched tells of changes of choices.
+func (d *daemon) touched(uid *uint32) {
+	d.expiries.changed.Store(true)
+	d.tell(uid, native.ChangedChoices)
+}
+
+// expiries say whose choices have expired. Choices are only looked at after they have changed, or when
+// one has expired.
+type expiries struct {
+	changed atomic.Bool // since the choices were looked at
+
+	next map[uint32]time.Time // when the next choice of each person expires; nil before the first look
+}
+
+// over returns whose choices have expired since the last call, which made it know of them.
+func (x *expiries) over(now func() time.Time, all func(uid *uint32, newest bool) iter.Seq[*remember.Choice]) (over []uint32) {
+	at := now()
+	look := x.changed.Swap(false) || x.next == nil
+	for _, next := range x.next {
+		look = look || !at.Before(next)
+	}
+	if !look {
+		return nil
+	}
+	next := map[uint32]time.Time{}
+	for c := range all(nil, false) {
+		if n, ok := next[c.UID]; !c.Expires.IsZero() && (!ok || c.Expires.Before(n)) {
+			next[c.UID] = c.Expires
+		}
+	}
+	at = now() // what has expired by then was not among all, or is found once more the next time
+	for uid, n := range x.next {
+		if !at.Before(n) {
+			over = append(over, uid)
+		}
+	}
+	x.next = next
+	return over
 }
