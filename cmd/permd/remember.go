@@ -14,7 +14,6 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -67,13 +66,7 @@ func (m *memoryClient) callWithIDs(ctx context.Context, method string, ids []str
 }
 
 // kindWords are the kinds of effects that a choice can be about.
-func kindWords() []string {
-	words := make([]string, len(pattern.Kinds))
-	for i, k := range pattern.Kinds {
-		words[i] = string(k)
-	}
-	return words
-}
+func kindWords() []string { return choices.Kinds() }
 
 // kindNames are the same in a sentence: "run, read or use".
 func kindNames() string {
@@ -100,6 +93,7 @@ func (f *choiceFilter) flags(cmd *cobra.Command) {
 	fl.BoolVar(&f.Dormant, "dormant", false, "only choices that were not used for 90 days")
 	fl.BoolVar(&f.Covered, "covered", false, "only choices that another one covers")
 	fl.BoolVar(&f.Useless, "useless", false, "only allows of which org denies everything")
+	fl.BoolVar(&f.Wider, "wider", false, "only allows that are wider than what they were used for")
 	fl.BoolVar(&f.Unconfirmed, "unconfirmed", false, "only choices that have no effect until you confirm them")
 	fl.Var(cli.Duration{To: &f.expiring}, "expiring", "only choices that expire within this `duration`, such as 8h or 7d")
 }
@@ -219,7 +213,9 @@ shown that the choice is bound to.
 
 A choice is covered by another one that matches all that it matches, so it can
 be forgotten. It is dormant if it was not used for 90 days, and of no use if a
-deny line of the organisation holds for all of it.
+deny line of the organisation holds for all of it. It is wider than its use if a
+narrower line would have matched all of the last calls that it allowed, at most
+20, while the log has what they were.
 
 ` + cli.ExitCodes,
 		Example:           `  permd remember show k3vq7xw2n5ab`,

@@ -69,6 +69,8 @@ type Choice struct {
 	// MaxCovers of them. Not all are found: only choices that are matched by lines.
 	CoveredBy string   `json:"coveredBy,omitzero"`
 	Covers    []string `json:"covers,omitzero"`
+	// UsedFor is set for an allow that is wider than what it was used for.
+	UsedFor *UsedFor `json:"usedFor,omitzero"`
 	// DeniedBy is the deny line of the organisation's lists, with its place, that denies
 	// all that an allow matches.
 	DeniedBy string `json:"deniedBy,omitzero"`
@@ -79,6 +81,14 @@ type Choice struct {
 	// read there.
 	From        *Origin `json:"from,omitzero"`
 	FromRemoved bool    `json:"fromRemoved,omitzero"`
+}
+
+// UsedFor is what an allow was used for.
+type UsedFor struct {
+	// Line is a narrower line of the same kind, which would have matched all of the newest uses,
+	// Seen of them: those that the log has, not more than a few.
+	Line string `json:"line"`
+	Seen int    `json:"uses"`
 }
 
 // MaxCovers is the maximum number of ids in Covers.
@@ -152,9 +162,9 @@ type Memory interface {
 	// Find returns the choices of a person that have these ids, in their order, and the first id
 	// that none has, "" if all have one.
 	Find(uid *uint32, ids []string) (found []Choice, missing string)
-	// Mark adds to some of them what is known by comparing them with all of that person and with
-	// rules, which takes longer.
-	Mark(uid *uint32, some []Choice)
+	// Mark adds to some of them what is known by comparing them with all of that person, with
+	// rules and with what they were used for, which takes longer.
+	Mark(ctx context.Context, uid *uint32, some []Choice)
 	// Forget revokes choices. stored is false if the change could not be stored and would
 	// be lost on restart.
 	Forget(ctx context.Context, ids []string) (stored bool, err error)
@@ -206,7 +216,7 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 			if err != nil {
 				return nil, err
 			}
-			mem.Mark(visible(c), found)
+			mem.Mark(ctx, visible(c), found)
 			for i := range found {
 				if err := setOrigin(ctx, log, &found[i]); err != nil {
 					return nil, err
