@@ -141,9 +141,10 @@ func (a *app) rememberListCommand() *cobra.Command {
 		Use:         "list",
 		Annotations: readsOnly,
 		Short:       "List remembered choices, newest last",
-		Long: `List the choices in force, newest last: what is allowed or denied, where, and
-how often the choice matched a call, even if a rule decided it, and what its
-content is bound to. A reject of several effects has a line for each.
+		Long: `List the choices in force, newest last: what is allowed or denied, where, how
+often the choice matched a call, even if a rule decided it, until when it holds,
+when it was made, and what its content is bound to. A reject of several effects
+has a line for each.
 
 With --changed, list only choices that an earlier version of permd stored and
 that no longer apply as they did: rejects that ask until you confirm or forget
@@ -186,12 +187,12 @@ func (a *app) printChoices(list []admin.Choice) error {
 	if len(list) == 0 {
 		fmt.Fprintln(a.Out, "nothing is remembered")
 	}
-	t := cli.Table{Flexible: []int{3, 4, 5}}
+	t := cli.Table{Flexible: []int{3, 4}}
 	for i := range list {
 		c := &list[i]
 		for n, p := range choices.Parts(c) {
 			if n == 0 {
-				t.Row(c.ID, string(c.Verdict), p.Kind, cli.Clip(p.Rule, 60), choices.Scope(c), choices.Use(c))
+				t.Row(c.ID, string(c.Verdict), p.Kind, cli.Clip(p.Rule, 60), choices.Scope(c), choices.InList(c, cli.Width(a.Out)))
 			} else {
 				t.Row("", "", p.Kind, cli.Clip(p.Rule, 60))
 			}

@@ -172,6 +172,8 @@ type Memory interface {
 	// Change replaces choices of a person and returns those that take their places. The error wraps
 	// ErrRefused if one must not be remembered in that way.
 	Change(ctx context.Context, uid uint32, c ChangedChoices) ([]Choice, error)
+	// Record writes into the log what a person has done to choices, with which command.
+	Record(ctx context.Context, peer decisions.Peer, command, what string, list []Choice)
 	Undoer
 	Importer
 	Previewer
@@ -239,6 +241,7 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 			if err != nil {
 				return nil, fmt.Errorf("forgetting: %w", err)
 			}
+			mem.Record(ctx, c.Peer, "permd remember forget", "forgotten", found)
 			done := Choices{Choices: found, Pending: !stored}
 			if stored {
 				done.Undo = mem.ChangesOf(ctx, found)
@@ -261,6 +264,7 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the confirmation could not be stored"}
 			}
 			found, err := find(mem, visible(c), ids)
+			mem.Record(ctx, c.Peer, "permd remember confirm", "confirmed", found)
 			return Choices{Choices: found}, err
 		}, nil
 	}
@@ -281,6 +285,7 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 			if err != nil {
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}
 			}
+			mem.Record(ctx, c.Peer, "permd remember add", "added", added)
 			return Choices{Choices: all, Undo: mem.ChangesOf(ctx, added)}, nil
 		}, nil
 	}
@@ -319,6 +324,7 @@ func registerChange(m socket.Methods, mem Memory) {
 			if err != nil {
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the change could not be stored; nothing was changed"}
 			}
+			mem.Record(ctx, c.Peer, "permd remember change", "changed to", list)
 			return Choices{Choices: list, Undo: mem.ChangesOf(ctx, append(found, list...))}, nil
 		}, nil
 	}

@@ -34,8 +34,29 @@ func usage(c *admin.Choice) string {
 }
 
 // Use is usage with what the choice is bound to and its marks.
-func Use(c *admin.Choice) string {
+func Use(c *admin.Choice) string { return usage(c) + marks(c) }
+
+// InList is Use with how long the choice holds and since when, for a line of so many columns,
+// any number if width is 0.
+func InList(c *admin.Choice, width int) string {
 	words := usage(c)
+	if !c.Expires.IsZero() {
+		words += ", until " + c.Expires.Local().Format("2006-01-02 15:04")
+	}
+	if !c.Created.IsZero() { // of a dry run
+		words += ", made " + c.Created.Local().Format("2006-01-02")
+	}
+	if words += marks(c); width > listIndent {
+		words = cli.ClipEnd(words, width-listIndent)
+	}
+	return words
+}
+
+// listIndent is before what has a line of its own in a table.
+const listIndent = 4
+
+// marks are what the choice is bound to and its marks, each after a comma.
+func marks(c *admin.Choice) (words string) {
 	if c.BoundTo != "" {
 		words += ", bound to " + display.Display(c.BoundTo)
 	}
