@@ -56,6 +56,7 @@ func (s *Store) revoke(entries []*entry, reason string) error {
 		s.accepted = append(s.accepted, s.missing...)
 	}
 	s.drop(entries...)
+	s.uncounted = append(s.uncounted, entries...)
 	now := s.now().UnixNano()
 	for _, e := range entries {
 		s.pending.IDs[e.choice.ID] = pending.Revocation{
@@ -88,7 +89,8 @@ func (s *Store) endRows(tx *sql.Tx, entries []*entry, now time.Time, reason stri
 			return err
 		}
 	}
-	return nil
+	_, err := storeCounts(tx, entries)
+	return err
 }
 
 // storePending writes the revocations that the database lacks. Those of choices
@@ -120,12 +122,15 @@ func (s *Store) storePending() error {
 				return err
 			}
 		}
+		if _, err := storeCounts(tx, s.uncounted); err != nil {
+			return err
+		}
 		return accept(tx, s.accepted)
 	})
 	if err != nil {
 		return err
 	}
-	s.accepted, s.unrecorded = nil, nil
+	s.accepted, s.unrecorded, s.uncounted = nil, nil, nil
 	clear(s.pending.IDs)
 	maps.Copy(s.pending.NotInDatabase, absent)
 	return s.pending.Save()
@@ -187,33 +192,43 @@ func (s *Store) flush() error {
 		}
 		s.unstored = nil
 	}
-	type count struct{ matches, last int64 }
-	used := map[*entry]count{}
-	var over []*entry
+	var used, over []*entry
 	for _, e := range s.byID {
-		if n := e.matchCount.Load(); n != e.flushed {
-			used[e] = count{n, e.lastMatch.Load()}
+		if e.matchCount.Load() != e.flushed {
+			used = append(used, e)
 		}
 		if s.expired(e) {
 			over = append(over, e)
 		}
 	}
 	if len(used) > 0 {
-		err := s.write(func(tx *sql.Tx) error {
-			for _, e := range slices.SortedFunc(maps.Keys(used), func(a, b *entry) int { return int(a.row - b.row) }) {
-				if _, err := tx.Exec("UPDATE choices SET uses = ?, last_used = ? WHERE n = ?", used[e].matches, used[e].last, e.row); err != nil {
-					return err
-				}
-			}
-			return nil
+		slices.SortFunc(used, func(a, b *entry) int { return int(a.row - b.row) })
+		var counts []int64
+		err := s.write(func(tx *sql.Tx) (err error) {
+			counts, err = storeCounts(tx, used)
+			return err
 		})
 		if err != nil {
 			return err
 		}
-		for e, c := range used {
-			e.flushed = c.matches
+		for i, e := range used {
+			e.flushed = counts[i]
 		}
 	}
 	s.expire(over)
 	return nil
+}
+
+// storeCounts stores how often entries have matched, which it returns.
+func storeCounts(tx *sql.Tx, entries []*entry) (counts []int64, err error) {
+	for _, e := range entries {
+		n, last := e.matchCount.Load(), e.lastMatch.Load()
+		if n != e.flushed {
+			if _, err := tx.Exec("UPDATE choices SET uses = ?, last_used = ? WHERE n = ?", n, last, e.row); err != nil {
+				return nil, err
+			}
+		}
+		counts = append(counts, n)
+	}
+	return counts, nil
 }

@@ -2,9 +2,6 @@ package remember
 
 import (
 	"errors"
-	"path"
-	"slices"
-	"strings"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
@@ -68,7 +65,7 @@ func (s *Store) WhyNot(q *decisions.MemoryQuery) error {
 	if err := facts.CheckKnown(q, decisions.Allow); err != nil {
 		return err
 	}
-	if textOfPermd(q.Effect) {
+	if facts.TextOfPermd(q.Effect) {
 		return errors.New("it is given text that may use permd")
 	}
 	if off := s.state.Load().off; off != nil {
@@ -78,20 +75,6 @@ func (s *Store) WhyNot(q *decisions.MemoryQuery) error {
 		return s.options.Allowable(q)
 	}
 	return nil
-}
-
-// textOfPermd reports whether a run is given text with a command of permd in
-// it: many programs execute text in one of their arguments (vim -c '!permd …'),
-// and answers about permd's own commands are never remembered.
-func textOfPermd(e *effects.Effect) bool {
-	if e.Run == nil {
-		return false
-	}
-	return slices.ContainsFunc(e.Run.Args, func(word string) bool {
-		words := strings.FieldsFunc(word, func(r rune) bool { return r <= ' ' || strings.ContainsRune("!;|&()`\"'=:,", r) })
-		i := slices.IndexFunc(words, func(w string) bool { return path.Base(w) == "permd" })
-		return i >= 0 && i < len(words)-1
-	})
 }
 
 // matches reports whether an allow would match an effect once it is in force.

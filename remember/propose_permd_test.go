@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/remember/facts"
 )
 
 // TestTextOfPermd: nothing is offered for a run that is given a command of permd as
@@ -15,7 +16,7 @@ func TestTextOfPermd(t *testing.T) {
 		"let x=system('permd pause')": true, "permd": false, "./cmd/permd": false, "permd.go": false, "./cmd/permd/...": false, "a b": false,
 	} {
 		e := &effects.Effect{Kind: effects.KindRun, Run: &effects.Run{Program: "vim", Args: []string{"-c", word}}}
-		if got := textOfPermd(e); got != want {
+		if got := facts.TextOfPermd(e); got != want {
 			t.Errorf("%q: %v, want %v", word, got, want)
 		}
 	}

@@ -114,8 +114,10 @@ type Store struct {
 	unstored []*entry
 	// unrecorded are changes by people that could not be written so far.
 	unrecorded []history.Change
-	lives      lives.Lives
-	revoking   atomic.Bool // a goroutine waits to revoke the choices of ended sessions
+	// uncounted are choices that have ended, whose counts may not be stored.
+	uncounted []*entry
+	lives     lives.Lives
+	revoking  atomic.Bool // a goroutine waits to revoke the choices of ended sessions
 	// held are the lives of sessions whose choices people have ended, by the ids of these:
 	// a choice may come back only while its session goes on.
 	held   map[string]*lives.Life

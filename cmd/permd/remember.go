@@ -14,7 +14,6 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/choices"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -67,13 +66,7 @@ func (m *memoryClient) callWithIDs(ctx context.Context, method string, ids []str
 }
 
 // kindWords are the kinds of effects that a choice can be about.
-func kindWords() []string {
-	words := make([]string, len(pattern.Kinds))
-	for i, k := range pattern.Kinds {
-		words[i] = string(k)
-	}
-	return words
-}
+func kindWords() []string { return choices.Kinds() }
 
 // kindNames are the same in a sentence: "run, read or use".
 func kindNames() string {
@@ -100,6 +93,7 @@ func (f *choiceFilter) flags(cmd *cobra.Command) {
 	fl.BoolVar(&f.Dormant, "dormant", false, "only choices that were not used for 90 days")
 	fl.BoolVar(&f.Covered, "covered", false, "only choices that another one covers")
 	fl.BoolVar(&f.Useless, "useless", false, "only allows of which org denies everything")
+	fl.BoolVar(&f.Wider, "wider", false, "only allows that are wider than what they were used for")
 	fl.BoolVar(&f.Unconfirmed, "unconfirmed", false, "only choices that have no effect until you confirm them")
 	fl.Var(cli.Duration{To: &f.expiring}, "expiring", "only choices that expire within this `duration`, such as 8h or 7d")
 }
@@ -147,9 +141,10 @@ func (a *app) rememberListCommand() *cobra.Command {
 		Use:         "list",
 		Annotations: readsOnly,
 		Short:       "List remembered choices, newest last",
-		Long: `List the choices in force, newest last: what is allowed or denied, where, and
-how often the choice matched a call, even if a rule decided it, and what its
-content is bound to. A reject of several effects has a line for each.
+		Long: `List the choices in force, newest last: what is allowed or denied, where, how
+often the choice matched a call, even if a rule decided it, until when it holds,
+when it was made, and what its content is bound to. A reject of several effects
+has a line for each.
 
 With --changed, list only choices that an earlier version of permd stored and
 that no longer apply as they did: rejects that ask until you confirm or forget
@@ -192,12 +187,12 @@ func (a *app) printChoices(list []admin.Choice) error {
 	if len(list) == 0 {
 		fmt.Fprintln(a.Out, "nothing is remembered")
 	}
-	t := cli.Table{Flexible: []int{3, 4, 5}}
+	t := cli.Table{Flexible: []int{3, 4}}
 	for i := range list {
 		c := &list[i]
 		for n, p := range choices.Parts(c) {
 			if n == 0 {
-				t.Row(c.ID, string(c.Verdict), p.Kind, cli.Clip(p.Rule, 60), choices.Scope(c), choices.Use(c))
+				t.Row(c.ID, string(c.Verdict), p.Kind, cli.Clip(p.Rule, 60), choices.Scope(c), choices.InList(c, cli.Width(a.Out)))
 			} else {
 				t.Row("", "", p.Kind, cli.Clip(p.Rule, 60))
 			}
@@ -219,7 +214,9 @@ the text is shown that the choice is bound to.
 
 A choice is covered by another one that matches all that it matches, so it can
 be forgotten. It is dormant if it was not used for 90 days, and of no use if a
-deny line of the organisation holds for all of it.
+deny line of the organisation holds for all of it. It is wider than its use if a
+narrower line would have matched all of the last calls that it allowed, at most
+20, while the log has what they were.
 
 ` + cli.ExitCodes,
 		Example:           `  permd remember show k3vq7xw2n5ab`,

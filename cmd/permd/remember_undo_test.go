@@ -153,7 +153,7 @@ func TestUndoAll(t *testing.T) {
 	if list := d.permd(t, "remember", "undo", "--list"); strings.Contains(list, "  answer\n") || !strings.Contains(list, "  add\n") {
 		t.Errorf("the list:\n%s", list)
 	}
-	if shown := d.permd(t, "remember", "show", id); !strings.Contains(shown, "while script test of ./package.json is as on 20") || strings.Contains(shown, "echo 1") {
+	if shown := d.permd(t, "remember", "show", id); !strings.Contains(shown, "script test of ./package.json, as on 20") || strings.Contains(shown, "echo 1") {
 		t.Errorf("shown:\n%s", shown)
 	}
 	// What it is bound to is known again, so that a question says what has changed.

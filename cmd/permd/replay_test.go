@@ -285,8 +285,9 @@ func TestSuggest(t *testing.T) {
 			t.Errorf("after the suggestion: call %d: %s", i, dec.Reason)
 		}
 	}
-	d.waitStored(t, int64(len(ids)+4))
-	d.waitKept(t, d.records(t)[len(ids)].Decision.ID)
+	acts := len(list[0].Commands)
+	d.waitStored(t, int64(len(ids)+acts+4))
+	d.waitKept(t, d.records(t)[len(ids)+acts].Decision.ID)
 	if list := objects[replay.Suggestion](t, d, "suggest"); len(list) != 1 {
 		t.Errorf("what is remembered is suggested: %s", d.permd(t, "suggest"))
 	}

@@ -333,6 +333,9 @@ func (t *tallies) names(rec *decisions.Record) (list []groupKey) {
 }
 
 func (t *tallies) namesBy(by tally.By, rec *decisions.Record) (list []string) {
+	if tally.IsAct(rec.Agent.Name, rec.Tool, rec.Decision.By) != (by == tally.Act) {
+		return nil
+	}
 	switch by {
 	case tally.Answer:
 		switch {
@@ -346,7 +349,7 @@ func (t *tallies) namesBy(by tally.By, rec *decisions.Record) (list []string) {
 		return []string{""}
 	case tally.Agent:
 		return []string{rec.Agent.Name}
-	case tally.Tool:
+	case tally.Tool, tally.Act:
 		return []string{rec.Tool}
 	case tally.Verdict:
 		return []string{string(rec.Decision.Verdict)}

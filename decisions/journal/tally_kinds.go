@@ -65,13 +65,9 @@ func (v *view) stretches(ctx context.Context, f *filter, b bounds) ([]stretch, e
 // addKind counts n decisions of a kind that are of a day, "" for none.
 func (t *tallies) addKind(k *tally.Values, day string, n int64) {
 	for _, by := range t.by {
-		name := day
-		if by != tally.Day {
-			name = k.Name(by)
-		} else if day == "" {
-			continue
+		if name, ok := k.Name(by, day); ok {
+			t.add(by, name, decisions.Verdict(k.Verdict), n)
 		}
-		t.add(by, name, decisions.Verdict(k.Verdict), n)
 	}
 }
 

@@ -1,25 +1,41 @@
 package tally
 
-import "sync"
+import (
+	"strings"
+	"sync"
+
+	"github.com/permd/permd/decisions"
+)
 
 // Values are what the decisions of one kind have in common.
 type Values struct{ Agent, Tool, DecidedBy, Verdict string }
 
-// Name returns the name of the group that such decisions belong to, "" if these values do
-// not say it.
-func (v *Values) Name(by By) string {
+// Name returns the name of the group that such decisions of a day belong to, "" for none. It is
+// false if they are not counted in that way.
+func (v *Values) Name(by By, day string) (string, bool) {
+	act := IsAct(v.Agent, v.Tool, decisions.DecidedBy(v.DecidedBy))
 	switch by {
 	case Agent:
-		return v.Agent
+		return v.Agent, !act
 	case Tool:
-		return v.Tool
+		return v.Tool, !act
 	case DecidedBy:
-		return v.DecidedBy
+		return v.DecidedBy, !act
 	case Verdict:
-		return v.Verdict
-	case Day, Answer, Project, Program, Host:
+		return v.Verdict, !act
+	case Day:
+		return day, !act && day != ""
+	case Act:
+		return v.Tool, act
+	case Answer, Project, Program, Host:
 	}
-	return ""
+	return "", !act
+}
+
+// IsAct reports whether a record is about what a person did with a command of permd, such as a
+// pause, and about no call. The command is its tool, and no agent has said it.
+func IsAct(agent, tool string, by decisions.DecidedBy) bool {
+	return by == decisions.ByHuman && agent == "" && strings.HasPrefix(tool, "permd ")
 }
 
 // Memo keeps the counts of decisions that are stored and not removed yet: they do not

@@ -6,7 +6,8 @@ import "github.com/permd/permd/decisions"
 // By is what decisions are counted by.
 type By string
 
-// The ways to count. Answers are counted of questions alone. Projects, programs and hosts
+// The ways to count. Answers are counted of questions alone, and acts are what people did with
+// commands of permd, which no other way counts but those that read records. Projects, programs and hosts
 // are found by reading the records.
 const (
 	Agent     By = "agent"
@@ -18,6 +19,7 @@ const (
 	Project   By = "project"
 	Program   By = "program"
 	Host      By = "host"
+	Act       By = "act"
 )
 
 // Chosen lists the ways that a person can choose.

@@ -6,7 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions"
@@ -286,4 +288,18 @@ func unknownRun(q *decisions.MemoryQuery, allow bool) string {
 		return "git obeys the configuration of where it runs, and that is no project"
 	}
 	return ""
+}
+
+// TextOfPermd reports whether a run is given text with a command of permd in
+// it: many programs execute text in one of their arguments (vim -c '!permd …'),
+// and answers about permd's own commands are never remembered.
+func TextOfPermd(e *effects.Effect) bool {
+	if e.Run == nil {
+		return false
+	}
+	return slices.ContainsFunc(e.Run.Args, func(word string) bool {
+		words := strings.FieldsFunc(word, func(r rune) bool { return r <= ' ' || strings.ContainsRune("!;|&()`\"'=:,", r) })
+		i := slices.IndexFunc(words, func(w string) bool { return path.Base(w) == "permd" })
+		return i >= 0 && i < len(words)-1
+	})
 }

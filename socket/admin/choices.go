@@ -70,6 +70,8 @@ type Choice struct {
 	// MaxCovers of them. Not all are found: only choices that are matched by lines.
 	CoveredBy string   `json:"coveredBy,omitzero"`
 	Covers    []string `json:"covers,omitzero"`
+	// UsedFor is set for an allow that is wider than what it was used for.
+	UsedFor *UsedFor `json:"usedFor,omitzero"`
 	// DeniedBy is the deny line of the organisation's lists, with its place, that denies
 	// all that an allow matches.
 	DeniedBy string `json:"deniedBy,omitzero"`
@@ -83,6 +85,14 @@ type Choice struct {
 	// Author is who gave the answer that made the choice, in the result of show, and of a list that
 	// is asked for it. It is nil where the log does not have it.
 	Author *author.Identity `json:"author,omitzero"`
+}
+
+// UsedFor is what an allow was used for.
+type UsedFor struct {
+	// Line is a narrower line of the same kind, which would have matched all of the newest uses,
+	// Seen of them: those that the log has, not more than a few.
+	Line string `json:"line"`
+	Seen int    `json:"uses"`
 }
 
 // MaxCovers is the maximum number of ids in Covers.
@@ -140,9 +150,9 @@ type Memory interface {
 	// Find returns the choices of a person that have these ids, in their order, and the first id
 	// that none has, "" if all have one.
 	Find(uid *uint32, ids []string) (found []Choice, missing string)
-	// Mark adds to some of them what is known by comparing them with all of that person and with
-	// rules, which takes longer.
-	Mark(uid *uint32, some []Choice)
+	// Mark adds to some of them what is known by comparing them with all of that person, with
+	// rules and with what they were used for, which takes longer.
+	Mark(ctx context.Context, uid *uint32, some []Choice)
 	// Forget revokes choices. stored is false if the change could not be stored and would
 	// be lost on restart.
 	Forget(ctx context.Context, ids []string) (stored bool, err error)
@@ -150,6 +160,8 @@ type Memory interface {
 	// Change replaces choices of a person and returns those that take their places. The error wraps
 	// ErrRefused if one must not be remembered in that way.
 	Change(ctx context.Context, uid uint32, c ChangedChoices) ([]Choice, error)
+	// Record writes into the log what a person has done to choices, with which command.
+	Record(ctx context.Context, peer decisions.Peer, command, what string, list []Choice)
 	Undoer
 	Importer
 	Previewer
@@ -197,7 +209,7 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 			if err != nil {
 				return nil, err
 			}
-			mem.Mark(visible(c), found)
+			mem.Mark(ctx, visible(c), found)
 			for i := range found {
 				if err := setOrigin(ctx, log, &found[i]); err != nil {
 					return nil, err
@@ -220,6 +232,7 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 			if err != nil {
 				return nil, fmt.Errorf("forgetting: %w", err)
 			}
+			mem.Record(ctx, c.Peer, "permd remember forget", "forgotten", found)
 			done := Choices{Choices: found, Pending: !stored}
 			if stored {
 				done.Undo = mem.ChangesOf(ctx, found)
@@ -242,6 +255,7 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the confirmation could not be stored"}
 			}
 			found, err := find(mem, visible(c), ids)
+			mem.Record(ctx, c.Peer, "permd remember confirm", "confirmed", found)
 			return Choices{Choices: found}, err
 		}, nil
 	}
@@ -262,6 +276,7 @@ func registerChoices(m socket.Methods, mem Memory, log Log) {
 			if err != nil {
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}
 			}
+			mem.Record(ctx, c.Peer, "permd remember add", "added", added)
 			return Choices{Choices: all, Undo: mem.ChangesOf(ctx, added)}, nil
 		}, nil
 	}
@@ -300,6 +315,7 @@ func registerChange(m socket.Methods, mem Memory) {
 			if err != nil {
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the change could not be stored; nothing was changed"}
 			}
+			mem.Record(ctx, c.Peer, "permd remember change", "changed to", list)
 			return Choices{Choices: list, Undo: mem.ChangesOf(ctx, append(found, list...))}, nil
 		}, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
@@ -45,12 +46,12 @@ type Importer interface {
 }
 
 // registerImport adds the methods that import choices.
-func registerImport(m socket.Methods, mem Importer) {
+func registerImport(m socket.Methods, mem Memory) {
 	m[MethodChoicesImport] = importing(mem, false)
 	m[MethodChoicesTryImport] = importing(mem, true)
 }
 
-func importing(mem Importer, preview bool) func(*socket.Conn, strictjson.Value) (run, error) {
+func importing(mem Memory, preview bool) func(*socket.Conn, strictjson.Value) (run, error) {
 	return func(c *socket.Conn, params strictjson.Value) (run, error) {
 		var p struct {
 			Choices []ImportedChoice `json:"choices"`
@@ -68,6 +69,10 @@ func importing(mem Importer, preview bool) func(*socket.Conn, strictjson.Value) 
 			}
 			if err != nil {
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the choices could not be stored; nothing was"}
+			}
+			if !preview {
+				added := slices.DeleteFunc(slices.Clone(done.Choices), func(c Choice) bool { return c.Earlier })
+				mem.Record(ctx, c.Peer, "permd remember import", "added", added)
 			}
 			return done, nil
 		}, nil

@@ -42,7 +42,7 @@ func registerTally(m socket.Methods, log Log) {
 		}
 		switch {
 		case len(p.By) == 0 || len(p.By) > len(tally.Chosen)+1 || slices.ContainsFunc(p.By, func(by tally.By) bool {
-			return by != tally.Answer && by != tally.Host && !slices.Contains(tally.Chosen, by)
+			return by != tally.Answer && by != tally.Host && by != tally.Act && !slices.Contains(tally.Chosen, by)
 		}):
 			return nil, invalidParams("by must name groupings")
 		case len(p.Starts) > MaxStarts:

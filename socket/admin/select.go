@@ -40,6 +40,7 @@ type ChoiceFilter struct {
 	Dormant     bool  `json:"dormant,omitzero"`
 	Covered     bool  `json:"covered,omitzero"`
 	Useless     bool  `json:"useless,omitzero"` // a deny of org's lists denies all that it matches
+	Wider       bool  `json:"wider,omitzero"`   // than what it was used for, as far as that is known in time
 	Unconfirmed bool  `json:"unconfirmed,omitzero"`
 	Changed     bool  `json:"changed,omitzero"`
 	ExpiringIn  int64 `json:"expiringIn,omitzero"`
@@ -93,5 +94,5 @@ func (f *ChoiceFilter) FitsUnmarked(c *Choice) bool {
 
 // FitsMarked reports whether a choice that is marked fits the marks of a filter.
 func (f *ChoiceFilter) FitsMarked(c *Choice) bool {
-	return (!f.Dormant || c.Dormant) && (!f.Covered || c.CoveredBy != "") && (!f.Useless || c.DeniedBy != "")
+	return (!f.Dormant || c.Dormant) && (!f.Covered || c.CoveredBy != "") && (!f.Useless || c.DeniedBy != "") && (!f.Wider || c.UsedFor != nil)
 }

@@ -22,6 +22,15 @@ func Parts(c *admin.Choice) []admin.ChoicePart {
 	return []admin.ChoicePart{{Kind: c.Kind, Rule: c.Rule, Line: c.Line}}
 }
 
+// Kinds are the words of the kinds of effects that a choice can be about.
+func Kinds() []string {
+	words := make([]string, len(pattern.Kinds))
+	for i, k := range pattern.Kinds {
+		words[i] = string(k)
+	}
+	return words
+}
+
 // Scope describes where a choice applies.
 func Scope(c *admin.Choice) string {
 	if c.Of == "" {

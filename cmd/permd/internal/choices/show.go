@@ -35,20 +35,62 @@ func usage(c *admin.Choice) string {
 }
 
 // Use is usage with what the choice is bound to and its marks.
-func Use(c *admin.Choice) string {
+func Use(c *admin.Choice) string { return usage(c) + marks(c) }
+
+// InList is Use with how long the choice holds and since when, for a line of so many columns,
+// any number if width is 0.
+func InList(c *admin.Choice, width int) string {
 	words := usage(c)
+	if !c.Expires.IsZero() {
+		words += ", until " + c.Expires.Local().Format("2006-01-02 15:04")
+	}
+	if !c.Created.IsZero() { // of a dry run
+		words += ", made " + c.Created.Local().Format("2006-01-02")
+	}
+	if words += marks(c); width > listIndent {
+		words = cli.ClipEnd(words, width-listIndent)
+	}
+	return words
+}
+
+// listIndent is before what has a line of its own in a table.
+const listIndent = 4
+
+// marks are what the choice is bound to and its marks, each after a comma.
+func marks(c *admin.Choice) (words string) {
 	if c.BoundTo != "" {
 		words += ", bound to " + display.Display(c.BoundTo)
 	}
 	for _, m := range []struct {
 		is   bool
 		word string
-	}{{c.DeniedBy != "", "org denies it"}, {c.CoveredBy != "", "covered by " + c.CoveredBy}, {c.Dormant, "dormant"}} {
+	}{{c.DeniedBy != "", "org denies it"}, {c.UsedFor != nil, usedFor(c)}, {c.CoveredBy != "", "covered by " + c.CoveredBy}, {c.Dormant, "dormant"}} {
 		if m.is {
 			words += ", " + m.word
 		}
 	}
 	return words
+}
+
+// usedFor says what a choice is too wide for, "" if that is not known.
+func usedFor(c *admin.Choice) string {
+	if c.UsedFor == nil {
+		return ""
+	}
+	return "used for " + cli.Clip(display.Display(c.UsedFor.Line), 60) + " only"
+}
+
+// UsedFor is usedFor with the evidence.
+func UsedFor(c *admin.Choice) string {
+	if c.UsedFor == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s, in the last %d uses that the log has", usedFor(c), c.UsedFor.Seen)
+}
+
+// NarrowCommand is the command that gives a choice the line that it was used for.
+func NarrowCommand(c *admin.Choice) string {
+	return "permd remember change " + c.ID + " --line " + cli.Quote(c.UsedFor.Line)
 }
 
 // Render writes a choice in full.
@@ -81,14 +123,23 @@ func Render(out io.Writer, c *admin.Choice) {
 		}
 	}
 	line("changed", c.Changed)
+	before := "while " + c.BoundTo + " is "
 	if c.BoundTo != "" {
-		line("bound to", display.Display(c.BoundTo))
+		as := ""
+		for _, p := range c.Pins {
+			if at, ok := strings.CutPrefix(p, before); ok {
+				as = ", " + at
+			}
+		}
+		line("bound to", display.Display(c.BoundTo+as))
 		for text := range strings.Lines(c.BoundText) {
 			line("", display.Display(strings.TrimSuffix(text, "\n")))
 		}
 	}
 	for _, p := range c.Pins {
-		line("bound to", display.Display(p))
+		if c.BoundTo == "" || !strings.HasPrefix(p, before) {
+			line("only if", display.Display(p))
+		}
 	}
 	line("made", date(c.Created))
 	line("ends", date(c.Expires))
@@ -117,6 +168,10 @@ func Render(out io.Writer, c *admin.Choice) {
 	}
 	line("covered by", cli.Either(c.CoveredBy == "", "", c.CoveredBy+", which matches all of it: this one can be forgotten"))
 	line("covers", strings.Join(c.Covers, " "))
+	if c.UsedFor != nil {
+		line("wider", "than its use: "+UsedFor(c))
+		line("to narrow", NarrowCommand(c))
+	}
 	line("no use", cli.Either(c.DeniedBy == "", "", "org denies it: "+display.Display(c.DeniedBy)))
 	w.Flush()
 }

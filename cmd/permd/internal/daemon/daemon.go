@@ -73,6 +73,7 @@ type daemon struct {
 	again    native.Reconsideration
 	expiries expiries
 	preview  *preview.Counter
+	uses     *preview.Uses
 	costs    *rulecost.Background
 	notifier *notify.Notifier
 	health   canary // for HTTP, whose requests have slots of their own
@@ -172,6 +173,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	d.engine.Waiting.OnChange = d.notifier.Changed
 	d.again.Reconsiderer, d.again.Waiting, d.again.Persistent, d.again.Next = d.engine.Decisions, d.engine.Waiting, d.engine.Persistent, d.nextEnd
 	d.preview = preview.New(d.journal.Reader, d.engine, arguments.Dir(dirs.Data))
+	d.uses = preview.NewUses(d.preview, d.memory, log)
 	d.costs = rulecost.NewBackground(d.journal.Reader, d.engine, d.rules, arguments.Dir(dirs.Data), log)
 	return d, nil
 }
@@ -243,6 +245,7 @@ func (d *daemon) adminMethods(ending <-chan struct{}, reload func(ctx context.Co
 func (d *daemon) close() error {
 	if d.costs != nil { // the start did not fail before
 		d.costs.Close()
+		d.uses.Close()
 	}
 	witness := d.witness.write()
 	if d.kept != nil {

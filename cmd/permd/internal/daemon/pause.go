@@ -44,7 +44,7 @@ func (p pauses) Pause(ctx context.Context, peer decisions.Peer, n admin.NewPause
 		set.Project = paths.ProjectKey(p.d.engine.FS, project)
 	}
 	got, err := p.d.pauses.Set(set, func(s *pause.Setting) error {
-		return p.d.recordPause(ctx, peer, "permd pause", describe(s))
+		return p.d.recordAct(ctx, peer, "permd pause", describe(s))
 	})
 	if why, ok := errors.AsType[pause.Refusal](err); ok {
 		return admin.Pause{}, admin.Refusal(why)
@@ -59,7 +59,7 @@ func (p pauses) Pause(ctx context.Context, peer decisions.Peer, n admin.NewPause
 // Lock has everything ask, and ends what was allowed once.
 func (p pauses) Lock(ctx context.Context, peer decisions.Peer, why string) (admin.Pause, error) {
 	got, err := p.d.pauses.Set(pause.Setting{UID: peer.UID, Locked: true, Why: masked(why)}, func(s *pause.Setting) error {
-		return p.d.recordPause(ctx, peer, "permd lock", describe(s))
+		return p.d.recordAct(ctx, peer, "permd lock", describe(s))
 	})
 	if why, ok := errors.AsType[pause.Refusal](err); ok {
 		return admin.Pause{}, admin.Refusal(why)
@@ -102,7 +102,7 @@ func (p pauses) end(ctx context.Context, peer decisions.Peer, command string, lo
 		text = "permd is unlocked"
 	}
 	e := admin.Ended{Ended: true}
-	if err := errors.Join(err, p.d.recordPause(ctx, peer, command, text)); err != nil {
+	if err := errors.Join(err, p.d.recordAct(ctx, peer, command, text)); err != nil {
 		e.Unstored = err.Error()
 	}
 	return e, nil
@@ -145,8 +145,8 @@ func joined(list []decisions.Activity) string {
 	return strings.Join(words, " and ")
 }
 
-// recordPause writes into the journal what a person has set, and who it was.
-func (d *daemon) recordPause(ctx context.Context, peer decisions.Peer, command, text string) error {
+// recordAct writes into the journal what a person has done with a command, and who it was.
+func (d *daemon) recordAct(ctx context.Context, peer decisions.Peer, command, text string) error {
 	err := d.journal.Append(context.WithoutCancel(ctx), &decisions.Record{
 		Time: d.now(), Peer: peer, Client: effects.Party{Name: "permd"}, Protocol: "admin", Tool: command,
 		Decision: decisions.Decision{
@@ -200,7 +200,7 @@ func (d *daemon) endPauses(ctx context.Context) {
 		for i := range over {
 			p := &over[i]
 			d.tell(&p.UID, native.ChangedPause)
-			err = errors.Join(err, d.recordPause(ctx, decisions.Peer{UID: p.UID, PID: int32(os.Getpid())}, "permd pause", "the time of the pause is over"))
+			err = errors.Join(err, d.recordAct(ctx, decisions.Peer{UID: p.UID, PID: int32(os.Getpid())}, "permd pause", "the time of the pause is over"))
 		}
 		if err != nil {
 			d.log.Warn("a pause is over, which is not stored", "error", err)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/permd/permd/cmd/permd/internal/preview"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/journal"
@@ -30,7 +31,11 @@ func (m choices) Select(ctx context.Context, uid *uint32, q admin.ChoiceQuery) (
 	if q.Empty() {
 		part, total, more := m.d.memory.Page(uid, remember.Page{After: q.After, Limit: limit, Newest: q.Newest})
 		page := admin.Choices{Choices: m.wireAll(part), Total: total, All: total}
-		m.Mark(uid, page.Choices)
+		k := m.marker(uid)
+		for i := range page.Choices {
+			k.set(&page.Choices[i])
+		}
+		m.markUses(ctx, page.Choices, waitFor(q.After))
 		if more {
 			page.Next = part[len(part)-1].ID
 		}
@@ -45,6 +50,9 @@ func (m choices) Select(ctx context.Context, uid *uint32, q admin.ChoiceQuery) (
 			return false, nil
 		}
 		return m.isOf(ctx, answers, c, q.Agent, q.Tool)
+	}
+	if q.Wider {
+		mark.wider = m.usedFor(ctx, uid)
 	}
 	page := admin.Choices{Choices: []admin.Choice{}}
 	after, _ := m.d.memory.Find(uid, []string{q.After})
@@ -70,7 +78,62 @@ func (m choices) Select(ctx context.Context, uid *uint32, q admin.ChoiceQuery) (
 			page.Next = page.Choices[limit-1].ID
 		}
 	}
+	if !q.Wider {
+		m.markUses(ctx, page.Choices, waitFor(q.After))
+	}
 	return page, nil
+}
+
+// How long is waited for what is not known yet of what choices were used for: for the first part
+// of a list, and where it is asked for.
+const (
+	waitFirst = 50 * time.Millisecond
+	waitAsked = 2 * time.Second
+)
+
+// waitFor is how long a part of a list waits that follows a choice.
+func waitFor(after string) time.Duration {
+	if after == "" {
+		return waitFirst
+	}
+	return 0
+}
+
+// askFor adds a choice to those that are to be looked at, if there may be something to say of it.
+func askFor(asked map[string]preview.Asked, c *admin.Choice) {
+	if c.Verdict == decisions.Allow && c.Line && c.Changed == "" && !c.Unconfirmed && c.Matches >= preview.LeastUses {
+		asked[c.ID] = preview.Asked{Matches: c.Matches, Last: c.LastMatched}
+	}
+}
+
+// markUses sets which choices are wider than what they were used for.
+func (m choices) markUses(ctx context.Context, list []admin.Choice, wait time.Duration) {
+	asked := map[string]preview.Asked{}
+	for i := range list {
+		askFor(asked, &list[i])
+	}
+	found := m.d.uses.Narrower(ctx, asked, wait)
+	for i := range list {
+		setUses(found, &list[i])
+	}
+}
+
+func setUses(found map[string]preview.Narrower, c *admin.Choice) {
+	if n, ok := found[c.ID]; ok {
+		c.UsedFor = &admin.UsedFor{Line: n.Line, Seen: n.Uses}
+	}
+}
+
+// usedFor returns which choices of a person are wider than what they were used for.
+func (m choices) usedFor(ctx context.Context, uid *uint32) map[string]preview.Narrower {
+	asked := map[string]preview.Asked{}
+	for of := range m.d.memory.All(uid, false) {
+		if of.Matches >= preview.LeastUses {
+			c := m.wire(of)
+			askFor(asked, &c)
+		}
+	}
+	return m.d.uses.Narrower(ctx, asked, waitAsked)
 }
 
 // expiresIn reports whether a choice expires within some seconds.
@@ -112,6 +175,7 @@ type marker struct {
 	covered map[string]string
 	covers  map[string][]string
 	denied  func(*pattern.Pattern) (line, at string) // nil if org denies nothing
+	wider   map[string]preview.Narrower              // nil if that is not asked for
 }
 
 // marker returns one for the choices of a person.
@@ -125,15 +189,18 @@ func (m choices) marker(uid *uint32) *marker {
 	return k
 }
 
-// Mark sets which choices are dormant, covered or denied by org, and which ones they cover.
-func (m choices) Mark(uid *uint32, list []admin.Choice) {
+// Mark sets which choices are dormant, covered, denied by org or wider than what they were used
+// for, and which ones they cover.
+func (m choices) Mark(ctx context.Context, uid *uint32, list []admin.Choice) {
 	k := m.marker(uid)
 	for i := range list {
 		k.set(&list[i])
 	}
+	m.markUses(ctx, list, waitAsked)
 }
 
 func (k *marker) set(c *admin.Choice) {
+	setUses(k.wider, c)
 	c.Covers = k.covers[c.ID]
 	last := c.Created
 	if c.LastMatched.After(last) {

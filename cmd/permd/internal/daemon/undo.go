@@ -88,14 +88,14 @@ func (m choices) Undo(ctx context.Context, peer decisions.Peer, uid *uint32, u a
 	}
 	done, err := m.d.memory.Undo(ctx, uid, u.ID, true)
 	if err == nil && !u.Preview {
-		if err := m.d.recordPause(ctx, peer, "permd remember undo", undoText(done)); err != nil {
+		if err := m.d.recordAct(ctx, peer, "permd remember undo", undoText(done)); err != nil {
 			m.d.log.Error("a change is not taken back: that could not be logged", "change", u.ID, "error", err)
 			return admin.Undone{}, err
 		}
 		done, err = m.d.memory.Undo(ctx, uid, u.ID, false)
 		if err != nil {
 			// What the journal says was to be done was not.
-			if err := m.d.recordPause(ctx, peer, "permd remember undo", "the change "+u.ID+" was not taken back after all"); err != nil {
+			if err := m.d.recordAct(ctx, peer, "permd remember undo", "the change "+u.ID+" was not taken back after all"); err != nil {
 				m.d.log.Warn("that a change was not taken back is not in the journal", "change", u.ID, "error", err)
 			}
 		}
@@ -117,6 +117,25 @@ func (m choices) Undo(ctx context.Context, peer decisions.Peer, uid *uint32, u a
 
 // maxUndoWords bounds the choices that the journal names of one undo.
 const maxUndoWords = 8
+
+// Record writes into the journal what a person has done to choices, which is in force.
+func (m choices) Record(ctx context.Context, peer decisions.Peer, command, what string, list []admin.Choice) {
+	var words []string
+	for i := range list {
+		if len(words) == maxUndoWords {
+			words = append(words, fmt.Sprintf("and %d more", len(list)-i))
+			break
+		}
+		c := &list[i]
+		words = append(words, fmt.Sprintf("%s %s %s (%s)", c.Verdict, c.Kind, strings.ReplaceAll(c.Rule, "\n", " and "), c.ID))
+	}
+	if len(words) == 0 {
+		return
+	}
+	if err := m.d.recordAct(ctx, peer, command, what+": "+strings.Join(words, "; ")); err != nil {
+		m.d.log.Warn("what a person has done to choices is not in the journal", "command", command, "error", err)
+	}
+}
 
 // undoText says what is taken back, for the journal.
 func undoText(u *remember.Undone) string {

@@ -274,43 +274,58 @@ func (c *Counter) trees(root string) []string {
 
 // decider finds the effects of past calls.
 type decider struct {
-	c      *Counter
-	engine *decisions.Engine
+	past   past
 	trials []*remember.Trial
 	by     []int // the trials that are asked
 	hit    []bool
 }
 
 func (c *Counter) decider() (*decider, error) {
-	d := &decider{c: c}
-	now := time.Now()
+	d := &decider{}
 	var err error
-	d.engine, err = c.engine.Decisions.With(func(o *decisions.Config) {
+	d.past, err = c.pastFor(d)
+	return d, err
+}
+
+// past decides past calls again, without rules.
+type past struct {
+	users  *engine.Engine
+	engine *decisions.Engine
+}
+
+// pastFor returns one that asks a memory of each effect.
+func (c *Counter) pastFor(m decisions.Memory) (past, error) {
+	now := time.Now()
+	e, err := c.engine.Decisions.With(func(o *decisions.Config) {
 		o.Detach()
-		o.Policy, o.Memory, o.Proposer, o.Pause = noRules{o.Policy}, d, nil, nil
+		o.Policy, o.Memory, o.Proposer, o.Pause = noRules{o.Policy}, m, nil, nil
 		o.Cache = new(decisions.Cache) // agents make the same calls again
 		o.Digest = nil                 // no content is read for an answer that nobody gives
 		o.Now = func() time.Time { return now }
 		o.NewID = func() string { return uuid.Nil.String() }
 	})
-	return d, err
+	return past{c.engine, e}, err
+}
+
+// again reports whether the call of a record can be decided again, and has the same effects.
+func (p past) again(ctx context.Context, rec *decisions.Record, call *arguments.Call) bool {
+	if rec.Unreadable != "" || rec.LeftOut > 0 || call == nil || call.Why != "" {
+		return false
+	}
+	req := &decisions.Request{
+		Call: call.Call, Peer: decisions.Peer{UID: rec.Peer.UID, GID: rec.Peer.GID}, Session: rec.Session, Recent: 1, Unrecorded: true,
+	}
+	req.Call.User = p.users.Users.Lookup(rec.Peer.UID)
+	now := p.engine.Decide(ctx, req)[0]
+	return now.By != decisions.ByFailure && replay.SameEffects(rec.Decision.Effects, now.Effects)
 }
 
 // matched returns which trials match the call of a record, by their indexes; known is false if
 // the call cannot be decided again.
 func (d *decider) matched(ctx context.Context, rec *decisions.Record, call *arguments.Call, trials []*remember.Trial, by []int) (hit []bool, known bool) {
-	none := make([]bool, len(trials))
-	if rec.Unreadable != "" || rec.LeftOut > 0 || call == nil || call.Why != "" {
-		return none, false
-	}
 	d.trials, d.by, d.hit = trials, by, make([]bool, len(trials))
-	req := &decisions.Request{
-		Call: call.Call, Peer: decisions.Peer{UID: rec.Peer.UID, GID: rec.Peer.GID}, Session: rec.Session, Recent: 1, Unrecorded: true,
-	}
-	req.Call.User = d.c.engine.Users.Lookup(rec.Peer.UID)
-	now := d.engine.Decide(ctx, req)[0]
-	if now.By == decisions.ByFailure || !replay.SameEffects(rec.Decision.Effects, now.Effects) {
-		return none, false
+	if !d.past.again(ctx, rec, call) {
+		return make([]bool, len(trials)), false
 	}
 	return d.hit, true
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -32,12 +33,14 @@ type statistics struct {
 	Days     []tally.Group    `json:"days,omitzero"`
 	Projects []tally.Group    `json:"projects,omitzero"`
 	Programs []tally.Group    `json:"programs,omitzero"`
+	// Acts are what people did with commands of permd, by command. They are no decisions.
+	Acts map[string]int64 `json:"acts,omitzero"`
 }
 
 // stats counts the decisions that a filter selects, which has a Since.
 func (l *Log) stats(ctx context.Context, s *cli.Streams, f decisions.RecordFilter, extra ...tally.By) (*statistics, error) {
 	st := &statistics{Since: f.Since, Until: f.Until, DecidedBy: map[string]int64{}, Answered: map[string]int64{}}
-	kinds := []tally.By{tally.Agent, tally.Tool, tally.Verdict, tally.DecidedBy}
+	kinds := []tally.By{tally.Agent, tally.Tool, tally.Verdict, tally.DecidedBy, tally.Act}
 	if i := slices.Index(extra, tally.Day); i >= 0 { // counted together with these
 		kinds, extra = append(kinds, tally.Day), slices.Delete(slices.Clone(extra), i, i+1)
 	}
@@ -74,6 +77,11 @@ func (st *statistics) add(t *tally.Group) {
 		st.Projects = append(st.Projects, *t)
 	case tally.Program:
 		st.Programs = append(st.Programs, *t)
+	case tally.Act:
+		if st.Acts == nil {
+			st.Acts = map[string]int64{}
+		}
+		st.Acts[t.Name] = t.All()
 	case tally.Host:
 	}
 }
@@ -103,7 +111,7 @@ func (l *Log) Statistics(ctx context.Context, s *cli.Streams, f decisions.Record
 	}{{decisions.Allow, st.Allow}, {decisions.Ask, st.Ask}, {decisions.Deny, st.Deny}} {
 		fmt.Fprintf(s.Out, "  %s %9s  %3.0f %%\n", cli.Paint(s.Out, string(v.verdict), fmt.Sprintf("%-8s", v.verdict)), number(v.n), 100*float64(v.n)/float64(st.Decisions))
 	}
-	if err := flush(w, st.decidedBy(), st.questions()); err != nil {
+	if err := flush(w, st.decidedBy(), st.questions(), st.acts()); err != nil {
 		return st.Decisions, err
 	}
 	for _, of := range []struct {
@@ -172,6 +180,18 @@ func (st *statistics) questions() string {
 	return text
 }
 
+// acts says what people did with commands of permd, "" for nothing.
+func (st *statistics) acts() string {
+	if len(st.Acts) == 0 {
+		return ""
+	}
+	var list []string
+	for _, command := range slices.Sorted(maps.Keys(st.Acts)) {
+		list = append(list, strings.TrimPrefix(command, "permd ")+" "+number(st.Acts[command]))
+	}
+	return "  you       " + strings.Join(list, ", ")
+}
+
 // top lists the first groups in one line.
 func top(list []tally.Group, most int, name func(string) string) string {
 	var texts []string
@@ -187,6 +207,9 @@ func top(list []tally.Group, most int, name func(string) string) string {
 	}
 	return strings.Join(texts, ", ")
 }
+
+// maxDayLines leaves room for a line of acts and for the day before, in ten.
+const maxDayLines = 8
 
 // Today prints the summary of a day in at most ten lines, and the number of decisions of
 // the day before.
@@ -209,7 +232,7 @@ func (l *Log) Today(ctx context.Context, s *cli.Streams, day, now time.Time) err
 		name = "today, " + name
 	}
 	if st.Decisions == 0 {
-		return flush(s.Out, name+": no decisions", theDayBefore(before))
+		return flush(s.Out, name+": no decisions", st.acts(), theDayBefore(before))
 	}
 	first, last, err := l.ends(ctx, f)
 	if err != nil {
@@ -242,6 +265,10 @@ func (l *Log) Today(ctx context.Context, s *cli.Streams, day, now time.Time) err
 		if text := top(of.list, 4, of.show); text != "" {
 			lines = append(lines, fmt.Sprintf("  %-9s %s", of.name, text))
 		}
+	}
+	if acts := st.acts(); acts != "" {
+		lines = slices.DeleteFunc(lines, func(s string) bool { return s == "" })
+		lines = append(lines[:min(len(lines), maxDayLines)], acts)
 	}
 	return flush(s.Out, append(clipped(s.Out, lines), theDayBefore(before))...)
 }

@@ -176,7 +176,7 @@ func totals(t *admin.Tallies) string {
 			verdicts = append(verdicts, fmt.Sprintf("%s %d", g.Name, g.All()))
 		case tally.DecidedBy:
 			by = append(by, fmt.Sprintf("%s %d", g.Name, g.All()))
-		case tally.Agent, tally.Answer, tally.Day, tally.Host, tally.Program, tally.Project, tally.Tool:
+		case tally.Act, tally.Agent, tally.Answer, tally.Day, tally.Host, tally.Program, tally.Project, tally.Tool:
 		}
 	}
 	return fmt.Sprintf("%d days: %d, %s; by %s", totalDays, all, strings.Join(verdicts, ", "), strings.Join(by, ", "))

@@ -34,6 +34,9 @@ func viewOfChoice(c *admin.Choice) choiceView {
 	return choiceView{*c, choices.Parts(c), choices.Scope(c), marksOf(c)}
 }
 
+// Narrow is the command that gives the choice the line that it was used for.
+func (v choiceView) Narrow() string { return choices.NarrowCommand(&v.Choice) }
+
 // marksOf says what is to be known of a choice before it is relied on.
 func marksOf(c *admin.Choice) (marks []string) {
 	switch {
@@ -50,6 +53,9 @@ func marksOf(c *admin.Choice) (marks []string) {
 	}
 	if c.DeniedBy != "" {
 		marks = append(marks, "of no use: org denies it")
+	}
+	if c.UsedFor != nil {
+		marks = append(marks, choices.UsedFor(c))
 	}
 	if c.CoveredBy != "" {
 		marks = append(marks, "covered by "+c.CoveredBy)
@@ -80,6 +86,8 @@ func (f *choiceFilter) query() admin.ChoiceFilter {
 		q.Dormant = true
 	case "covered":
 		q.Covered = true
+	case "wider":
+		q.Wider = true
 	case "useless":
 		q.Useless = true
 	case "unconfirmed":
@@ -131,7 +139,7 @@ func (s *Server) choicesPage(w http.ResponseWriter, r *http.Request) {
 
 var (
 	scopes = []string{"session", "session+children", "project", "user"}
-	states = []string{"dormant", "covered", "useless", "unconfirmed", "expiring"}
+	states = []string{"dormant", "covered", "wider", "useless", "unconfirmed", "expiring"}
 )
 
 func (s *Server) choicePage(w http.ResponseWriter, r *http.Request, id string) {
