@@ -68,14 +68,17 @@ func (l *reconsidered) hears(got <-chan waitedAnswer, answer, by string) {
 	l.t.Errorf("the journal has no %s of %s", answer, a.Decision.ID)
 }
 
-// waitsOn wants a question to wait, and returns it.
-func (l *reconsidered) only() admin.Question {
+// only wants one question to wait, and returns it.
+func (l *reconsidered) only() (q admin.Question) {
 	l.t.Helper()
-	list := l.open()
-	if len(list) != 1 {
-		l.t.Fatalf("%d questions wait, want 1: %+v", len(list), list)
-	}
-	return list[0]
+	eventually.Holds(l.t, "one question waits", func() bool {
+		list := l.open()
+		if len(list) == 1 {
+			q = list[0]
+		}
+		return len(list) == 1
+	})
+	return q
 }
 
 // TestReconsidered: a client waits, and what decides its call changes.

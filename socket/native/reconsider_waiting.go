@@ -80,7 +80,7 @@ func (l *WaitingQuestions) reconsider(ctx context.Context, by Reconsiderer, w *w
 		l.mu.Unlock()
 		return true
 	}
-	w.answering = true
+	w.answering, w.renewing = true, true
 	l.mu.Unlock()
 	if _, err := w.asks.reserve(ask.ID); err != nil {
 		l.settle(w, nil, nil)
@@ -150,7 +150,7 @@ func (w *waitingQuestion) decideAnew(
 func (l *WaitingQuestions) settle(w *waitingQuestion, answer *waitResult, instead *PendingQuestion) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w.answering = false
+	w.answering, w.renewing = false, false
 	if instead != nil {
 		// It is another one for those who see it, at the end of the list.
 		w.ask, w.asked = instead, w.h.Time()

@@ -53,7 +53,8 @@ type waitingQuestion struct {
 	// changes ask.
 	ask       *PendingQuestion
 	asked     time.Time
-	answering bool // an answer is being stored
+	answering bool // an answer is being stored, or renewing
+	renewing  bool // it is being decided again, and listed meanwhile
 	leaving   bool // its request ends, as soon as that is done
 }
 
@@ -298,7 +299,7 @@ func (l *WaitingQuestions) Questions(uid *uint32) []OpenQuestion {
 	defer l.mu.Unlock()
 	var list []OpenQuestion
 	for _, w := range l.list {
-		if w.answering || uid != nil && *uid != w.uid {
+		if w.answering && !w.renewing || uid != nil && *uid != w.uid {
 			continue
 		}
 		c := &w.ask.Request.Call
