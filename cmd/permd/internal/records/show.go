@@ -13,6 +13,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/socket/admin"
 )
 
 // afterwards is how many decisions of the same session are shown after one.
@@ -70,8 +71,13 @@ func (l *Log) Circumstances(ctx context.Context, s *cli.Streams, r *decisions.Re
 			line("author", account.AuthorInFull(a.AllowedBy, decisions.Allow))
 		}
 		line("remembered", strings.Join(a.Choices, " "))
-	case r.Decision.Verdict == decisions.Ask && r.Decision.Outcome == "":
+	case Unanswered(r):
 		line("answer", "none in permd")
+		again, err := l.AskedAgain(ctx, r)
+		if err != nil {
+			return fmt.Errorf("reading what followed: %w", err)
+		}
+		line("asked again", again)
 	}
 	if r.Ran != nil {
 		line("then run", r.Ran.Local().Format(time.DateTime)+", as was reported; that is no yes: a harness that asks nobody runs it too")
@@ -88,6 +94,29 @@ func (l *Log) Circumstances(ctx context.Context, s *cli.Streams, r *decisions.Re
 		return fmt.Errorf("printing: %w", err)
 	}
 	return l.after(ctx, s, r)
+}
+
+// Unanswered reports whether a question has no answer of a person.
+func Unanswered(r *decisions.Record) bool {
+	return r.Answer == nil && r.Decision.Verdict == decisions.Ask && r.Decision.Outcome == ""
+}
+
+// AskedAgain returns the id of the decision that has taken a question's place, "" if there is none
+// among the next 1,000 of its session.
+func (l *Log) AskedAgain(ctx context.Context, r *decisions.Record) (id string, err error) {
+	if r.Session.ID == "" || r.Seq == 0 {
+		return "", nil
+	}
+	next, err := l.Page(ctx, decisions.RecordFilter{Session: r.Session.ID, After: r.Seq, Limit: admin.MaxList})
+	if err != nil {
+		return "", err
+	}
+	for _, n := range next.Records {
+		if n.Reconsiders == r.Decision.ID {
+			return n.Decision.ID, nil
+		}
+	}
+	return "", nil
 }
 
 // after prints the next decisions of the record's session.

@@ -69,6 +69,11 @@ func (s *Server) decisionPage(w http.ResponseWriter, r *http.Request, id string)
 	if o := rec.Decision.Outcome; o != "" {
 		p.Outcome = fmt.Sprintf("%s: %s", o, records.OutcomeText(o))
 	}
+	if records.Unanswered(rec) {
+		if id, err := log.AskedAgain(ctx, rec); err == nil && id != "" { // else the page is without
+			p.Facts = append(p.Facts, fact{"Asked again", id})
+		}
+	}
 	s.explainTo(ctx, &p, r.URL.Query().Get("again") != "")
 	if rec.Session.ID != "" && rec.Seq > 0 {
 		next, err := log.Page(ctx, decisions.RecordFilter{Session: rec.Session.ID, After: rec.Seq, Limit: afterwards})
@@ -134,7 +139,7 @@ func factsOf(r *decisions.Record) (list []fact) {
 		add("Answer", fmt.Sprintf("%s, at %s, after %s", a.Verdict, a.Time.Local().Format(time.DateTime), a.Time.Sub(r.Time).Round(100*time.Millisecond)))
 		add("Answered by", account.AuthorInFull(a.Author, a.Verdict))
 		add("Remembered", strings.Join(a.Choices, " "))
-	case r.Decision.Verdict == decisions.Ask && r.Decision.Outcome == "":
+	case records.Unanswered(r):
 		add("Answer", "none in permd")
 	}
 	if r.Ran != nil {
