@@ -292,6 +292,13 @@ type Record struct {
 	Unreadable string `json:"unreadable,omitzero"`
 }
 
+// ProtocolCommand is the protocol of records of what a person did with permd's commands.
+const ProtocolCommand = "admin"
+
+// IsCall reports whether the record is about a call that was requested, and not about what a person
+// did with permd's commands, or about an earlier call whose open question was decided again.
+func (r *Record) IsCall() bool { return r.Protocol != ProtocolCommand && r.Reconsiders == "" }
+
 // RecordFilter selects records of the journal. Its JSON is the params of the management
 // methods; what has no name there is for programs that open the journal themselves.
 type RecordFilter struct {

@@ -123,7 +123,7 @@ func TestReconsidered(t *testing.T) {
 	if out := l.d.permd(t, "log", "show", l.only().DecisionID); !regexp.MustCompile(`asked before +` + id).MatchString(out) {
 		t.Errorf("the decision that it was before is not named: %s", out)
 	}
-	if out := l.d.permd(t, "log", "show", id); !regexp.MustCompile(`answer +none in permd\n +asked again +`+l.only().DecisionID).MatchString(out) {
+	if out := l.d.permd(t, "log", "show", id); !regexp.MustCompile(`answer +none in permd\n +asked again +` + l.only().DecisionID).MatchString(out) {
 		t.Errorf("the question in its place is not named: %s", out)
 	}
 	if out, err := l.d.command("allow", id).CombinedOutput(); err == nil {

@@ -148,7 +148,7 @@ func joined(list []decisions.Activity) string {
 // recordAct writes into the journal what a person has done with a command, and who it was.
 func (d *daemon) recordAct(ctx context.Context, peer decisions.Peer, command, text string) error {
 	err := d.journal.Append(context.WithoutCancel(ctx), &decisions.Record{
-		Time: d.now(), Peer: peer, Client: effects.Party{Name: "permd"}, Protocol: "admin", Tool: command,
+		Time: d.now(), Peer: peer, Client: effects.Party{Name: "permd"}, Protocol: decisions.ProtocolCommand, Tool: command,
 		Decision: decisions.Decision{
 			ID: uuid.Must(uuid.NewV7()).String(), Verdict: decisions.Allow, Needed: decisions.NotNeeded, By: decisions.ByHuman,
 			Reason: text, Policy: decisions.PolicyRef{Digest: d.rules.Digest()}, Effects: []decisions.EffectDecision{},

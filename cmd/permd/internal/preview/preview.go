@@ -42,9 +42,6 @@ const (
 	maxTrees = 64
 )
 
-// byPerson is the protocol of records about what a person did, which are no requests.
-const byPerson = "admin"
-
 // Counts is what a choice would have matched.
 type Counts struct {
 	Requests int // that were looked at: the newest of the choice's scope
@@ -244,7 +241,7 @@ func (c *Counter) newest(ctx context.Context, f decisions.RecordFilter, in func(
 			return nil, 0, err
 		}
 		for _, rec := range slices.Backward(page.Records) {
-			if rec.Protocol != byPerson && rec.Reconsiders == "" && in(rec) {
+			if rec.IsCall() && in(rec) {
 				list = append(list, rec)
 			}
 		}

@@ -245,7 +245,7 @@ func (u *Uses) index() error {
 // lean returns what is needed of the records that choices decided in, after a number.
 func lean(records []*decisions.Record, after int64) (list []*decisions.Record) {
 	for _, rec := range records {
-		if rec.Seq > after && rec.Reconsiders == "" && len(allowedBy(rec)) > 0 {
+		if rec.Seq > after && rec.IsCall() && len(allowedBy(rec)) > 0 {
 			list = append(list, &decisions.Record{Seq: rec.Seq, Decision: decisions.Decision{ID: rec.Decision.ID, Effects: rec.Decision.Effects}})
 		}
 	}

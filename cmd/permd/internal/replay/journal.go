@@ -82,9 +82,11 @@ func (j *replayed) replay(ctx context.Context, f decisions.RecordFilter, by *dec
 		}
 	})
 	err = log.Each(ctx, j.Streams, f, func(recs []*decisions.Record) error {
-		page := make([]past, len(recs))
-		for i, rec := range recs {
-			page[i].rec = rec
+		page := make([]past, 0, len(recs))
+		for _, rec := range recs {
+			if rec.IsCall() {
+				page = append(page, past{rec: rec})
+			}
 		}
 		pages <- page
 		return ctx.Err()

@@ -127,7 +127,7 @@ func (t *Trials) latest(ctx context.Context) (list []*decisions.Record, err erro
 			return nil, fmt.Errorf("reading the journal: %w", err)
 		}
 		for _, rec := range slices.Backward(page.Records) {
-			if rec.Protocol != byPerson && len(list) < trialDecisions {
+			if rec.IsCall() && len(list) < trialDecisions {
 				list = append(list, rec)
 			}
 		}
@@ -137,9 +137,6 @@ func (t *Trials) latest(ctx context.Context) (list []*decisions.Record, err erro
 		f.Before = page.Next
 	}
 }
-
-// byPerson is the protocol of records about what a person did, which are no calls.
-const byPerson = "admin"
 
 // pastDecider decides past calls by rules, with the choices that answered then.
 type pastDecider struct {
