@@ -72,7 +72,7 @@ type reconsideredClient struct {
 	at        time.Time   // when that is
 	running   bool
 	due       bool          // something has changed since the round began
-	gone      bool          // nothing of it waits any more since then
+	ended     bool          // nothing of it waits any more since then
 	notBefore time.Time     // when the next round may be
 	retry     time.Duration // after the last failure, 0 for none
 }
@@ -175,15 +175,15 @@ func (r *Reconsideration) begun(key any, uid uint32, asked time.Time) {
 	}
 }
 
-// gone tells that nothing of a client waits any more.
-func (r *Reconsideration) gone(key any) {
+// ended tells that nothing of a client waits any more.
+func (r *Reconsideration) ended(key any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.clients[key]
 	switch {
 	case c == nil:
 	case c.running:
-		c.gone = true
+		c.ended = true
 	default:
 		r.rest(key, c)
 	}
@@ -217,7 +217,7 @@ func (r *Reconsideration) schedule(key any, uid uint32, after time.Duration) {
 		r.clients[key] = c
 	}
 	if c.running {
-		c.due, c.gone = c.due || after == 0, false
+		c.due, c.ended = c.due || after == 0, false
 		return
 	}
 	r.setTimer(key, c, after)
@@ -241,7 +241,7 @@ func (r *Reconsideration) setTimer(key any, c *reconsideredClient, after time.Du
 			r.mu.Unlock()
 			return
 		}
-		c.running, c.due, c.gone, c.timer = true, false, false, nil
+		c.running, c.due, c.ended, c.timer = true, false, false, nil
 		ctx := r.ctx
 		r.running.Add(1)
 		r.mu.Unlock()
@@ -293,7 +293,7 @@ func (r *Reconsideration) round(ctx context.Context, key any, c *reconsideredCli
 	}
 	switch {
 	case r.ctx == nil:
-	case c.gone:
+	case c.ended:
 		r.rest(key, c)
 	case c.due:
 		r.setTimer(key, c, 0)

@@ -269,7 +269,7 @@ func (l *WaitingQuestions) leave(w *waitingQuestion) {
 	waits := slices.ContainsFunc(l.list, func(o *waitingQuestion) bool { return o.asks == w.asks })
 	l.mu.Unlock()
 	if again != nil && !waits {
-		again.gone(w.asks)
+		again.ended(w.asks)
 	}
 }
 
