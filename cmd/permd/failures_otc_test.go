@@ -173,7 +173,7 @@ func otcLate(t *testing.T) {
 		d.reload(t)
 		yes := answer(&a)
 		yes["decisionId"] = a.Decision.ID
-		if err := r.permd.Call(t.Context(), "permd/choose", yes, nil); err == nil || !strings.Contains(err.Error(), "the rules have changed") {
+		if err := r.permd.Call(t.Context(), "permd/choose", yes, nil); err == nil || !strings.Contains(err.Error(), "by now, rules or a remembered choice deny the call") {
 			t.Errorf("%v", err)
 		}
 		want(t, "by now", otc.Denied, r.raw(t, otcLedger).Outcome)

@@ -190,7 +190,7 @@ func rapLate(t *testing.T) {
 		}
 		d.policy(t, "late.rego", `deny contains "nothing moves" if { input.effect.kind == "use"; input.effect.tool == "move_bin" }`)
 		d.reload(t)
-		if err := c.Call(t.Context(), rap.MethodChoice, map[string]any{"decisionId": r.Decision.DecisionID, "selected": selected}, &a); err == nil || !strings.Contains(err.Error(), "the rules have changed") {
+		if err := c.Call(t.Context(), rap.MethodChoice, map[string]any{"decisionId": r.Decision.DecisionID, "selected": selected}, &a); err == nil || !strings.Contains(err.Error(), "by now, rules or a remembered choice deny the call") {
 			t.Errorf("%d: %+v, %v", selected, a, err)
 		}
 		if err := c.Call(t.Context(), rap.MethodInvoke, rapCall("2", "root/pick", "move_bin", move), &r); err != nil || r.Outcome != rap.Denied {
