@@ -23,7 +23,7 @@ func (l *late) waits(id string) <-chan waitedAnswer {
 	l.t.Helper()
 	got := make(chan waitedAnswer, 1)
 	go func() {
-		r, err := client.Wait(l.t.Context(), l.c, id, time.Minute)
+		r, err := client.Wait(l.t.Context(), l.c, id, 5*time.Minute)
 		got <- waitedAnswer{r, err}
 	}()
 	eventually.Holds(l.t, "the question waits", func() bool {
