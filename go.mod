@@ -39,6 +39,7 @@ require (
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/spdx/tools-golang v0.5.7
 	go.uber.org/goleak v1.3.0
+	golang.org/x/tools v0.51.0
 	pgregory.net/rapid v1.3.0
 )
 
@@ -88,6 +89,5 @@ require (
 	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/time v0.16.0 // indirect
-	golang.org/x/tools v0.51.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )

@@ -227,7 +227,7 @@ func TestLateYes(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range testload.SampleOf(t, len(pairs)/4, pairs, func(p pair) string { return lateForms[p.form].name }) {
+	for _, p := range testload.SampleOf(t, len(pairs)/12, pairs, func(p pair) string { return lateForms[p.form].name }) {
 		f, c := lateForms[p.form], changes[p.change]
 		t.Run(f.name+", "+c.name, func(t *testing.T) {
 			l := &late{t, d, d.dial(t), projectOf(t)}

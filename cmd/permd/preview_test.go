@@ -247,7 +247,7 @@ func TestPreviewOfWidths(t *testing.T) {
 		return true
 	}
 	for _, verdict := range []decisions.Verdict{decisions.Allow, decisions.Deny} {
-		for _, command := range testload.Sample(t, 3, commands) {
+		for _, command := range testload.Sample(t, 1, commands) {
 			for _, scope := range map[decisions.Verdict][]string{decisions.Allow: {"", "session", "user"}, decisions.Deny: {"", "user"}}[verdict] {
 				for w := 0; try(command, scope, verdict, w); w++ {
 				}

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 
 // parallelTests is how many parallel tests run at a time. They wait for processes, disks
 // and limits of time, so they do not need a processor each.
-const parallelTests = 6
+const parallelTests = 4
 
 // spaceChecked runs the tests only where there is space for them.
 type spaceChecked struct{ tests *testing.M }

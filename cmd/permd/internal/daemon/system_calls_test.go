@@ -34,7 +34,7 @@ const (
 	// requests of a kind.
 	tracedMark = "/permd-test-mark/"
 	// tracedRequests is how many requests of a kind are counted.
-	tracedRequests = 200
+	tracedRequests = 60
 )
 
 // TestSystemCalls counts the system calls of requests with strace, and compares them with
