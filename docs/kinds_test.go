@@ -12,19 +12,19 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// TestKindPlaces compares the section of architecture.md about new kinds of effects with
+// TestKindPlaces compares the section of where-to-change.md about new kinds of effects with
 // the code: it names every file that switches on kinds or details of effects, compares
 // kinds, or lists them, and no other file. (The linter checks that each switch has all
 // kinds.)
 func TestKindPlaces(t *testing.T) {
-	data, err := os.ReadFile("architecture.md")
+	data, err := os.ReadFile("where-to-change.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	const begin = "### A new kind of effect\n"
+	const begin = "## A new kind of effect\n"
 	_, section, ok := strings.Cut(string(data), begin)
 	if !ok {
-		t.Fatalf("architecture.md has no section %q", begin)
+		t.Fatalf("where-to-change.md has no section %q", begin)
 	}
 	section, _, _ = strings.Cut(section, "\n#")
 	named := map[string]bool{}

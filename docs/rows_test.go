@@ -14,11 +14,11 @@ const (
 	maxRowCell  = 650
 )
 
-// TestRows: the rows of architecture.md that say where to change what are short, and no two
+// TestRows: the rows of where-to-change.md are short, and no two
 // begin alike.
 func TestRows(t *testing.T) {
 	titles := map[string]bool{}
-	for _, tab := range read(t, "architecture.md").find("to change", "go to") {
+	for _, tab := range read(t, "where-to-change.md").find("to change", "go to") {
 		for _, row := range tab.rows {
 			if len(row) != 2 {
 				t.Errorf("%s: a row has %d cells: %q", tab.heading, len(row), row[0])
@@ -42,14 +42,16 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestFoldersNamed: architecture.md names every folder with Go code, by its path or that
-// of a file in it.
+// TestFoldersNamed: the pages for those who carry permd on name every folder with Go code, by
+// its path or that of a file in it.
 func TestFoldersNamed(t *testing.T) {
 	named := map[string]bool{}
-	for _, line := range prose(t, "architecture.md") {
-		for _, span := range spans(line) {
-			span = strings.TrimSuffix(span, "/")
-			named[span], named[filepath.Dir(span)] = true, true
+	for _, page := range []string{"architecture.md", "where-to-change.md"} {
+		for _, line := range prose(t, page) {
+			for _, span := range spans(line) {
+				span = strings.TrimSuffix(span, "/")
+				named[span], named[filepath.Dir(span)] = true, true
+			}
 		}
 	}
 	folders := map[string]bool{}
@@ -61,7 +63,7 @@ func TestFoldersNamed(t *testing.T) {
 	}
 	for folder := range folders {
 		if !named[folder] {
-			t.Errorf("architecture.md names neither %s nor a file in it", folder)
+			t.Errorf("neither page names %s or a file in it", folder)
 		}
 	}
 }
