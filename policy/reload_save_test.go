@@ -19,6 +19,9 @@ import (
 func (w *world) watched(t *testing.T) *Store {
 	t.Helper()
 	w.delays.poll = time.Hour
+	// A slow machine takes seconds for a thousand folders, and what it gave up would be found
+	// by polling.
+	w.delays.folders = eventually.Limit
 	s := w.open(t)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/socket/otc"
 	"github.com/permd/permd/socket/rap"
 )
@@ -153,6 +155,9 @@ type spoken struct {
 
 func (s *speaker) say(t *testing.T, method string, params any) spoken {
 	t.Helper()
+	if err := s.wire.SetDeadline(time.Now().Add(eventually.Limit)); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := fmt.Fprintln(s.wire, request(method, params)); err != nil {
 		t.Fatal(err)
 	}
