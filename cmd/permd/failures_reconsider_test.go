@@ -40,7 +40,7 @@ func reconsiderFails(t *testing.T) {
 	if _, err := other.say("permd/decide", `{"sessionId":"s1","calls":[{"callId":"c","tool":{"name":"Read"},"input":{"file_path":%q}}]}`, l.project+"/run.sh"); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(begin); took > 2*time.Second {
+	if took := time.Since(begin); took > 10*time.Second {
 		t.Errorf("another client has waited for %v", took)
 	}
 	l.d.policy(t, "endless.rego", "")

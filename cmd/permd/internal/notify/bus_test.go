@@ -193,7 +193,7 @@ func TestHostileBus(t *testing.T) {
 			}
 			start := time.Now()
 			p.stop()
-			if took := time.Since(start); took > 2*time.Second {
+			if took := time.Since(start); took > 20*time.Second {
 				t.Errorf("it ends after %v", took)
 			}
 		})
@@ -287,7 +287,7 @@ func TestBusHangs(t *testing.T) {
 	bus.Pause()
 	start := time.Now()
 	p.stop()
-	if took := time.Since(start); took > 2*time.Second {
+	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("it ends after %v", took)
 	}
 }
