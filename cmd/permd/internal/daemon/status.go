@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/arguments"
@@ -78,6 +79,26 @@ func (d *daemon) status() Status {
 		s.Journal.Retention.Failing != "" || len(s.Memory.Degraded) > 0 || len(s.Unanswered) > 0 || len(s.Stuck) > 0 ||
 		len(s.Sockets) > 0 || s.SelfCheck != "" || s.Arguments.Failing != ""
 	return s
+}
+
+// Problems says, in sentences, what keeps the daemon from working as it should.
+func (s *Status) Problems() (list []string) {
+	if s.Journal.Failing != "" {
+		list = append(list, "The journal cannot be written, so nothing is allowed: "+s.Journal.Failing)
+	}
+	for _, why := range s.Memory.Degraded {
+		list = append(list, "Memory: "+why)
+	}
+	if lines := WaitingLines(s.Policy.Waiting); lines != nil {
+		list = append(list, "Changed"+strings.TrimPrefix(strings.Join(lines, "; "), "changed")+".")
+	}
+	if s.Policy.Settings != "" {
+		list = append(list, "Settings could not be read: "+s.Policy.Settings)
+	}
+	if s.Degraded && len(list) == 0 {
+		list = append(list, "The daemon is degraded; permd status says more.")
+	}
+	return list
 }
 
 // maxErrorText is how much of a layer's error is shown, in characters: what

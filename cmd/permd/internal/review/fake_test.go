@@ -15,6 +15,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/go-json-experiment/json"
 
+	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/cmd/permd/internal/rulecost"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
@@ -44,6 +45,7 @@ type fake struct {
 	forgot    []admin.Choice
 	calls     []string // methods that change something, with their params
 	previews  int      // how many were asked for
+	status    daemon.Status
 	refuse    map[string]error
 }
 
@@ -76,6 +78,8 @@ func (f *fake) answer(method string, sent []byte) (any, error) {
 		}
 	}
 	switch method {
+	case admin.MethodStatus:
+		return f.status, nil
 	case admin.MethodQuestionsList:
 		return admin.Questions{Questions: append([]admin.Question{}, f.questions...)}, nil
 	case admin.MethodQuestionsAllow, admin.MethodQuestionsDeny:

@@ -78,6 +78,11 @@ type Model struct {
 	previewing bool // what a form would have matched is on its way
 
 	lost string // why the daemon cannot be reached, "" if it can
+	// problems are what keeps the daemon from working as it should.
+	problems     []string
+	askedStatus  time.Time
+	askingStatus bool
+
 	note string // what the last key has done
 	// changes are the ids of what was changed on this page, for permd/choices.undo.
 	changes [][]string
@@ -101,7 +106,7 @@ func (m *Model) tables() []table {
 func (m *Model) table() table { return m.tables()[m.section] }
 
 // Init implements [tea.Model].
-func (m *Model) Init() tea.Cmd { return tea.Batch(m.ask(), m.tick()) }
+func (m *Model) Init() tea.Cmd { return tea.Batch(m.ask(), m.askStatus(), m.tick()) }
 
 type tickMsg struct{}
 
@@ -128,13 +133,15 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 	case tea.WindowSizeMsg:
 		m.width, m.height = max(msg.Width, 1), max(msg.Height, 1)
 	case tickMsg:
-		return tea.Batch(m.ask(), m.follow(), m.tick())
+		return tea.Batch(m.ask(), m.follow(), m.askStatus(), m.tick())
 	case questionsMsg:
 		m.questions.asking = false
 		m.reached(msg.err)
 		if msg.err == nil && msg.answers == m.questions.answers {
 			m.setQuestions(msg.list)
 		}
+	case statusMsg:
+		m.setStatus(&msg)
 	case answeredMsg:
 		m.answered(&msg)
 	case recordsMsg:

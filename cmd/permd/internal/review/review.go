@@ -32,7 +32,7 @@ func Run(ctx context.Context, s *cli.Streams, explain Explain) error {
 	if os.Getenv("TERM") == "dumb" {
 		return cli.Failf(cli.ExitUsage, instead, "permd review needs a terminal that can place text, and TERM is dumb")
 	}
-	d := &daemon{ctx: ctx, explain: explain}
+	d := &connection{ctx: ctx, explain: explain}
 	defer d.end()
 	// What is wrong at the start is said as by every other command.
 	if _, err := d.connect(); err != nil {

@@ -98,6 +98,9 @@ func (m *Model) foot() []string {
 	if m.lost != "" {
 		add("The daemon is not reachable; trying again. "+m.lost, "warning", most)
 	}
+	if m.lost == "" && m.page == nil && m.form == nil && m.confirm == nil {
+		add(strings.Join(m.problems, "\n"), "warning", most)
+	}
 	switch {
 	case m.confirm != nil:
 		add("y n: "+m.confirm.text, "warning", max(m.height/2, 1))

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -50,7 +49,7 @@ func (s *Server) overviewPage(w http.ResponseWriter, r *http.Request) {
 	o := overview{view: s.view(s.watch.look(ctx), "overview", "Overview")}
 	var st daemon.Status
 	if err := s.daemon.call(ctx, admin.MethodStatus, struct{}{}, &st); err == nil {
-		o.Status, o.Problems = &st, problemsOf(&st)
+		o.Status, o.Problems = &st, st.Problems()
 	}
 	now := time.Now()
 	starts := make([]time.Time, 0, overviewDays+1)
@@ -69,26 +68,6 @@ func (s *Server) overviewPage(w http.ResponseWriter, r *http.Request) {
 	}
 	o.Costs = s.costsNow(ctx)
 	s.render(w, http.StatusOK, "overview", o)
-}
-
-// problemsOf says what keeps the daemon from working as it should.
-func problemsOf(st *daemon.Status) (list []string) {
-	if st.Journal.Failing != "" {
-		list = append(list, "The journal cannot be written, so nothing is allowed: "+st.Journal.Failing)
-	}
-	for _, why := range st.Memory.Degraded {
-		list = append(list, "Memory: "+why)
-	}
-	if lines := daemon.WaitingLines(st.Policy.Waiting); lines != nil {
-		list = append(list, "Changed"+strings.TrimPrefix(strings.Join(lines, "; "), "changed")+".")
-	}
-	if st.Policy.Settings != "" {
-		list = append(list, "Settings could not be read: "+st.Policy.Settings)
-	}
-	if st.Degraded && len(list) == 0 {
-		list = append(list, "The daemon is degraded; permd status says more.")
-	}
-	return list
 }
 
 // tally counts the decisions of the days.

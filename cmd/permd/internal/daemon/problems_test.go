@@ -1,20 +1,19 @@
-package reviewweb
+package daemon
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/permd/permd/cmd/permd/internal/daemon"
 	rules "github.com/permd/permd/policy"
 )
 
-// TestProblemsOfWaiting: the overview says which rules wait, and what to do.
+// TestProblemsOfWaiting: both pages of permd review say which rules wait, and what to do.
 func TestProblemsOfWaiting(t *testing.T) {
 	t.Parallel()
-	st := daemon.Status{Policy: rules.Status{Waiting: &rules.Waiting{
+	st := Status{Policy: rules.Status{Waiting: &rules.Waiting{
 		Mode: "replay-safe", Parts: []string{"user"}, Trial: &rules.Trial{Decided: 9, Loosened: 2, Example: "0198c000-0000-7000-8000-000000000001"},
 	}}}
-	list := problemsOf(&st)
+	list := st.Problems()
 	if len(list) != 1 {
 		t.Fatalf("%q", list)
 	}
@@ -23,7 +22,7 @@ func TestProblemsOfWaiting(t *testing.T) {
 			t.Errorf("%q does not say %q", list[0], want)
 		}
 	}
-	if list := problemsOf(&daemon.Status{}); len(list) != 0 {
+	if list := (&Status{}).Problems(); len(list) != 0 {
 		t.Errorf("nothing waits: %q", list)
 	}
 }

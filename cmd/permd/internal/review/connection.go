@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// daemon calls the daemon over one connection, which it makes anew when it has broken.
-type daemon struct {
+// connection calls the daemon over one connection, which it makes anew when it has broken.
+type connection struct {
 	ctx     context.Context
 	explain Explain
 
@@ -19,7 +19,7 @@ type daemon struct {
 }
 
 // Call calls a method. It never calls one twice: an answer that was sent may have been taken.
-func (d *daemon) Call(method string, params, result any) error {
+func (d *connection) Call(method string, params, result any) error {
 	c, err := d.connect()
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func (d *daemon) Call(method string, params, result any) error {
 }
 
 // Explain returns why a decision was made.
-func (d *daemon) Explain(id string) (string, error) {
+func (d *connection) Explain(id string) (string, error) {
 	c, err := d.connect()
 	if err != nil {
 		return "", err
@@ -38,7 +38,7 @@ func (d *daemon) Explain(id string) (string, error) {
 	return b.String(), err
 }
 
-func (d *daemon) connect() (*client.Client, error) {
+func (d *connection) connect() (*client.Client, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.conn != nil {
@@ -52,7 +52,7 @@ func (d *daemon) connect() (*client.Client, error) {
 }
 
 // checked ends the connection if an error says that it has broken.
-func (d *daemon) checked(c *client.Client, err error) error {
+func (d *connection) checked(c *client.Client, err error) error {
 	if !errors.Is(err, client.ErrUnreachable) {
 		return err
 	}
@@ -65,7 +65,7 @@ func (d *daemon) checked(c *client.Client, err error) error {
 	return err
 }
 
-func (d *daemon) end() {
+func (d *connection) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.conn != nil {
