@@ -39,7 +39,8 @@ const (
 
 // TestSystemCalls counts the system calls of requests with strace, and compares them with
 // the numbers that are checked in. Counted are those of the daemon and of its client, who
-// needs a write and two reads, but not what moves records to the database later.
+// needs a write and a read, but neither what moves records to the database later nor reads for
+// which there is nothing yet.
 func TestSystemCalls(t *testing.T) {
 	if os.Getenv(tracedEnv) != "" {
 		traced(t)
@@ -67,7 +68,7 @@ func TestSystemCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(want)), "\n")[1:]
-	// On a busy machine a reader may look for more before it is there. Who differs is counted again.
+	// On a busy machine what comes in one piece may be read in two. Who differs is counted again.
 	for range 2 {
 		if slices.Equal(got, lines) || len(got) != len(lines) {
 			break
@@ -157,6 +158,14 @@ func countTraced(trace string) (lines []string) {
 			continue
 		}
 		call, _, ok := strings.Cut(line, "(")
+		if strings.Contains(line, " = -1 EAGAIN ") {
+			// Whether a reader looks for more before it is there depends on the time.
+			if rest, resumed := strings.CutPrefix(line, "<... "); resumed && kind != "" {
+				call, _, _ = strings.Cut(rest, " ")
+				counts[call]--
+			}
+			continue
+		}
 		switch {
 		case kind == "" || !ok || strings.HasPrefix(line, "<..."):
 		case strings.Contains(line, "decisions.db") && !strings.Contains(line, "decisions.db.spool"):
