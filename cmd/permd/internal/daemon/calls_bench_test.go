@@ -31,7 +31,7 @@ func BenchmarkManyCalls(b *testing.B) {
 		}
 	}
 	turn := 0
-	for _, size := range []struct{ calls, operands int }{{1, 16}, {8, 16}, {64, 16}, {1, 100}, {16, 100}, {64, 100}, {256, 100}} {
+	for _, size := range []struct{ calls, operands int }{{1, 16}, {8, 16}, {64, 16}, {1, 100}, {16, 100}, {64, 100}, {128, 100}} {
 		commands := func() (list []string) {
 			turn++
 			for c := range size.calls {
