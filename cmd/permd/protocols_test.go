@@ -155,7 +155,7 @@ type spoken struct {
 
 func (s *speaker) say(t *testing.T, method string, params any) spoken {
 	t.Helper()
-	if err := s.wire.SetDeadline(time.Now().Add(eventually.Limit)); err != nil {
+	if err := s.SetDeadline(time.Now().Add(eventually.Limit)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fmt.Fprintln(s.wire, request(method, params)); err != nil {
