@@ -101,12 +101,12 @@ func (a *app) rememberImportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Add the choices of a file",
-		Long: `Add the choices of a file (- for standard input), as permd remember add would,
-and as one change that permd remember undo takes back. The file is what permd
-remember export prints: with --json, each choice gets the scope, the project and
-the rest of the time that it had; a rules.yaml says none of these, so that its
-allow and deny entries hold in the project of the current directory, or
-everywhere with --scope user.
+		Long: `Add the choices of a file (- for standard input), as permd remember add would.
+Each 1,000 of them are one change; the undo command that is printed names all.
+The file is what permd remember export prints: with --json, each choice gets the
+scope, the project and the rest of the time that it had; a rules.yaml says none
+of these, so that its allow and deny entries hold in the project of the current
+directory, or everywhere with --scope user.
 
 Left out, each with the reason, is what would not be the same: choices of
 sessions, bound to content, not confirmed, or for a project that is not here.
