@@ -22,6 +22,10 @@ func TestProblemsOfWaiting(t *testing.T) {
 			t.Errorf("%q does not say %q", list[0], want)
 		}
 	}
+	st.Degraded = true // by something else: rules that wait do not hide it
+	if list := st.Problems(); len(list) != 2 || !strings.Contains(list[0], "degraded") {
+		t.Errorf("degraded, and rules wait: %q", list)
+	}
 	if list := (&Status{}).Problems(); len(list) != 0 {
 		t.Errorf("nothing waits: %q", list)
 	}

@@ -89,14 +89,14 @@ func (s *Status) Problems() (list []string) {
 	for _, why := range s.Memory.Degraded {
 		list = append(list, "Memory: "+why)
 	}
-	if lines := WaitingLines(s.Policy.Waiting); lines != nil {
-		list = append(list, "Changed"+strings.TrimPrefix(strings.Join(lines, "; "), "changed")+".")
-	}
 	if s.Policy.Settings != "" {
 		list = append(list, "Settings could not be read: "+s.Policy.Settings)
 	}
 	if s.Degraded && len(list) == 0 {
 		list = append(list, "The daemon is degraded; permd status says more.")
+	}
+	if lines := WaitingLines(s.Policy.Waiting); lines != nil {
+		list = append(list, "Changed"+strings.TrimPrefix(strings.Join(lines, "; "), "changed")+".")
 	}
 	return list
 }
