@@ -14,8 +14,7 @@ const (
 	maxRowCell  = 650
 )
 
-// TestRows: the rows of where-to-change.md are short, and no two
-// begin alike.
+// TestRows: the rows of where-to-change.md are short, and no two begin alike.
 func TestRows(t *testing.T) {
 	titles := map[string]bool{}
 	for _, tab := range read(t, "where-to-change.md").find("to change", "go to") {

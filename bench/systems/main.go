@@ -1,5 +1,5 @@
-// Systems checks that permd, with its tests, compiles for a system that it is not run on
-// here: macOS, without cgo. It reads everything from source, the standard library too; the
+// Command systems checks that permd, with its tests, compiles for a system that it is not run
+// on here: macOS, without cgo. It reads everything from source, the standard library too; the
 // go command would compile all that for the other system first, which takes ten times as
 // long. What go vet says besides, it says of the same source for this system.
 package main

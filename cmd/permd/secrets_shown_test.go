@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/effectstest"
 	"github.com/permd/permd/internal/testload"
 )
@@ -63,7 +64,8 @@ func TestSecretsShown(t *testing.T) {
 		"log list --json", "log list --verdict ask", "log stats", "log stats --json", "log export", "log export --format opa", "log export --format csv", "allow", "allow --json", "suggest", "suggest --json", "why-asked", "why-asked --json",
 		"today", "today --json", "remember list", "remember list --json", "remember list --changed", "remember export", "remember export --format rego", "remember export --format jsonl", "status", "status --json", "doctor", "doctor --json", "policy shadow", "policy list",
 	}
-	for i, rec := range testload.Sample(t, 12, d.records(t)) {
+	kind := func(r decisions.Record) string { return fmt.Sprint(r.Protocol, r.Client.Name, r.Decision.Verdict) }
+	for i, rec := range testload.SampleOf(t, 12, d.records(t), kind) {
 		id := rec.Decision.ID
 		lines = append(lines, [][]string{{"log show " + id, "explain --json " + id}, {"log show --json " + id, "explain " + id}}[i%2]...)
 	}
