@@ -310,6 +310,7 @@ func TestHookWaitsAreBounded(t *testing.T) {
 		}
 		full(ask("u"), "of this person")
 		time.Sleep(time.Minute)
+		synctest.Wait() // the waits end at this very moment
 		d.waits(over)
 		if !strings.Contains(d.open(), over.id+" of claude") {
 			t.Error("the others have ended, and it cannot be waited for")
