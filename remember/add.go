@@ -59,7 +59,7 @@ func (s *Store) addLines(what history.What, preview bool, lines []Line) (choices
 		return nil, nil, ErrClosed
 	}
 	now := s.now()
-	s.expireDue(now.UnixNano())
+	s.expireBeforeClockBack(now.UnixNano())
 	var fresh []*entry
 	choices, refused = make([]Choice, len(lines)), make([]error, len(lines))
 	of := make([]*entry, len(lines)) // nil for a line that is refused

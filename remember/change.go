@@ -43,7 +43,7 @@ func (s *Store) Change(_ context.Context, ids []string, c Change) ([]Choice, err
 		return nil, ErrClosed
 	}
 	now := s.now()
-	s.expireDue(now.UnixNano())
+	s.expireBeforeClockBack(now.UnixNano())
 	var result, fresh, old []*entry
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
 		e := s.byID[id]

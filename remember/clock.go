@@ -38,10 +38,10 @@ func (s *Store) expiredNow() func(*entry) bool {
 	}
 }
 
-// expireDue is called before choices are added. If the clock was set back,
+// expireBeforeClockBack is called before choices are added. If the clock was set back,
 // choices that had already expired are dropped permanently, and time restarts
 // from here: otherwise a choice made now would expire immediately.
-func (s *Store) expireDue(now int64) {
+func (s *Store) expireBeforeClockBack(now int64) {
 	newest := s.newest.Load()
 	if newest <= now+int64(time.Minute) {
 		return // just two requests whose times were taken out of order

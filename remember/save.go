@@ -46,7 +46,7 @@ func (s *Store) Save(_ context.Context, drafts ...Draft) ([]Choice, error) {
 // save is Save. live are those of the drafts' sessions, nil for those that are for none.
 func (s *Store) save(drafts []Draft, live []*lives.Life) ([]Choice, error) {
 	now := s.now()
-	s.expireDue(now.UnixNano())
+	s.expireBeforeClockBack(now.UnixNano())
 	entries := make([]*entry, len(drafts))
 	var fresh []*entry
 	for i := range drafts {

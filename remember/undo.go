@@ -339,7 +339,7 @@ func (s *Store) Undo(_ context.Context, uid *uint32, id string, preview bool) (*
 		return nil, ErrNotFound
 	}
 	now := s.now()
-	s.expireDue(now.UnixNano())
+	s.expireBeforeClockBack(now.UnixNano())
 	all, err := history.List(s.db.Read, owner)
 	if err != nil {
 		return nil, err

@@ -1,5 +1,7 @@
 // Package lexpath compares paths as they are written, without a file system.
 // Paths are absolute, with slashes, and cleaned, unless a function says otherwise.
+// They are compared letter by letter, as are ids of rules and names of layers, which
+// callers compare by In and Shorten, too.
 package lexpath
 
 import (

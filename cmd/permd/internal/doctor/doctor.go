@@ -1,5 +1,6 @@
 // Package doctor checks everything that permd needs to work: folders, settings,
-// rules, databases, units, the daemon and its clients. It changes nothing.
+// rules, databases, units, the daemon and its clients. It changes nothing. Hooks and
+// ACP clients are looked at by package setup, which installs them.
 package doctor
 
 import (
