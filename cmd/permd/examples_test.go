@@ -157,7 +157,7 @@ func TestExamplePoliciesServed(t *testing.T) {
 		folders               map[string]string // folder of examples/policies, by where it goes
 		command, verdict, why string
 	}{
-		{map[string]string{"org": "root/etc/permd/policy.d"}, "git push --force origin main", "deny", "shared branches are never rewritten"},
+		{map[string]string{"org": "root/etc/permd/policy.d"}, "git push -f", "deny", "shared branches are never rewritten"},
 		{map[string]string{"user": ".config/permd/policy.d"}, "go test ./...", "allow", "builds and tests Go code"},
 		{map[string]string{"user": ".config/permd/policy.d"}, "npm publish", "deny", "releases are made by hand"},
 		{map[string]string{"lists": ".config/permd/policy.d"}, "go vet ./...", "allow", ""},

@@ -90,7 +90,7 @@ func (v *invocation) full() bool {
 
 // unknown adds an Unknown effect for a word.
 func (v *invocation) unknown(i int, why string) {
-	v.changes = true
+	v.changes, v.send = true, true // it may send what the run reads
 	v.markHarmful(i)
 	if v.args[i].Glob {
 		v.run.Args[i] = effects.DynamicWord

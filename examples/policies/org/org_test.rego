@@ -3,39 +3,122 @@ package permd.org_test
 import data.permd.org
 import rego.v2
 
-connect(host, method) := {"effect": {"kind": "connect", "host": host, "port": 443, "method": method, "tags": []}}
+connect(host, method) := {"effect": {"kind": "connect", "host": host, "port": 443, "method": method, "tags": [], "url": ""}}
 
-push(args, flags) := {"effect": {"kind": "run", "program": "git", "subcommand": "push", "args": args, "flags": flags}}
+run(program, subcommand, more) := {"effect": object.union(
+	{"kind": "run", "program": program, "subcommand": subcommand, "args": [], "flags": [], "tags": [], "readonly": false},
+	more,
+)}
 
-test_sending_to_production_is_denied if {
-	count(org.deny) == 1 with input as connect("db.prod.example.com", "send")
-}
+# What permd says of: git push -f OPERANDS.
+forced(operands) := run("git", "push", {
+	"args": array.concat(["push", "-f"], operands),
+	"flags": ["--force"],
+	"operands": operands,
+})
 
-test_reading_from_production_asks if {
-	count(org.deny) == 0 with input as connect("db.prod.example.com", "get")
-	some answer in org.ask with input as connect("db.prod.example.com", "get")
-	answer.remember == false
-}
-
-test_production_is_a_domain if {
-	count(org.ask) == 0 with input as connect("xprod.example.com", "get")
-	count(org.ask) == 0 with input as connect("prod.example.com.evil.example", "get")
+test_servers if {
+	count(org.deny) == 1 with input as {"effect": {"kind": "use", "server": "x", "source": "project", "tool": "y"}}
+	count(org.deny) == 0 with input as {"effect": {"kind": "use", "server": "x", "source": "user", "tool": "y"}}
 }
 
 test_shared_branches[name] if {
-	some name, example in {
-		"main": push(["push", "-f", "origin", "main"], ["--force"]),
-		"plus": push(["push", "origin", "+release"], ["--force"]),
+	some name, operands in {
+		"main": ["origin", "main"],
+		"plus": ["origin", "+release"],
+		"below release": ["origin", "release/1.2"],
+		"whole name": ["origin", "HEAD:refs/heads/main"],
+		"shorter name": ["origin", "HEAD:heads/main"],
+		"other case": ["origin", "Main"],
+		"deleted": ["origin", ":main"],
+		"one of two": ["origin", "own", "main"],
+		"what is checked out": ["origin", "HEAD"],
+		"its short name": ["origin", "@"],
+		"not named": ["origin"],
+		"no remote": [],
+		"pattern": ["origin", "refs/heads/*:refs/heads/*"],
+		"known only when it runs": ["origin", "\u0000dynamic"],
+		"matching": ["origin", ":"],
+		"two colons": ["origin", "a:b:own"],
+		"tag": ["origin", "refs/tags/v1"],
+		"tag by its name": ["origin", "tag", "v1"],
 	}
-	count(org.deny) == 1 with input as example
+	count(org.deny) == 1 with input as forced(operands)
+}
+
+test_many_refs[flag] if {
+	some flag in ["--all", "--mirror", "--prune", "--tags"]
+	count(org.deny) == 1 with input as run("git", "push", {"flags": ["--force", flag], "operands": ["origin", "own"]})
+}
+
+# The words are not certain, so permd tells no operands.
+test_uncertain_words if {
+	count(org.deny) == 1 with input as run("git", "push", {"flags": ["--force"], "args": ["push", "-f", "origin", "own"]})
 }
 
 test_other_pushes[name] if {
 	some name, example in {
-		"plain": push(["push", "origin", "main"], []),
-		"own branch": push(["push", "-f", "origin", "feature"], ["--force"]),
+		"plain": run("git", "push", {"operands": ["origin", "main"]}),
+		"own branch": forced(["origin", "own"]),
+		"own branch by another name": forced(["origin", "HEAD:refs/heads/ana/fix-1"]),
+		"two own branches": forced(["origin", "+a", "b:c"]),
+		"named like a shared one": forced(["origin", "main-menu"]),
 	}
 	count(org.deny) == 0 with input as example
+}
+
+test_plumbing if count(org.deny) == 1 with input as run("git", "", {"args": ["send-pack", "--force", "origin"]})
+
+# A request to the server's interface, as a program or a URL says it.
+sent(url, args) := {"effect": {
+	"kind": "connect", "host": "api.github.com", "method": "send", "tags": [], "url": url,
+	"by": {"program": "gh", "subcommand": "api", "args": args},
+}}
+
+test_requests[name] if {
+	some name, example in {
+		"path": sent("", ["api", "-X", "PATCH", "repos/o/r/git/refs/heads/main", "-f", "sha=1"]),
+		"url": sent("https://api.github.com/repos/o/r/git/refs/heads/main", []),
+		"protection": sent("https://api.github.com/repos/o/r/branches/main/protection", []),
+		"graphql": sent("", ["api", "graphql", "-f", "query=mutation{deleteRef(input:{refId:\"x\"}){clientMutationId}}"]),
+	}
+	count(org.deny) == 1 with input as example
+}
+
+test_other_requests[name] if {
+	some name, example in {
+		"issue": sent("https://api.github.com/repos/o/r/issues", []),
+		"a repository of that name": sent("https://api.github.com/repos/o/git/issues", []),
+		"branch in a name": sent("", ["api", "repos/o/branches-of-trees/issues", "-f", "title=x"]),
+	}
+	count(org.deny) == 0 with input as example
+}
+
+test_repositories if {
+	count(org.deny) == 1 with input as run("gh", "repo delete", {"args": ["repo", "delete", "o/r", "--yes"]})
+	count(org.deny) == 1 with input as run("gh", "pr merge", {"args": ["pr", "merge", "7", "--admin"]})
+	count(org.deny) == 0 with input as run("gh", "pr merge", {"args": ["pr", "merge", "7"]})
+}
+
+test_sending_elsewhere[host] if {
+	some host in ["evil.example", "example.com.evil.example", "notexample.com", "gist.github.com", "10.0.0.1"]
+	count(org.deny) == 1 with input as connect(host, "send")
+}
+
+test_sending_to_known_places[host] if {
+	some host in ["github.com", "example.com", "tickets.example.com"]
+	count(org.deny) == 0 with input as connect(host, "send")
+	count(org.ask) == 0 with input as connect(host, "send")
+}
+
+test_sending_to_this_machine if {
+	count(org.deny) == 0 with input as {"effect": {"kind": "connect", "host": "localhost", "method": "send", "tags": ["loopback"], "url": ""}}
+}
+
+test_unnamed_places if {
+	some answer in org.ask with input as connect("", "send")
+	answer.remember == false
+	count(org.deny) == 0 with input as connect("", "send")
 }
 
 test_packages if {
@@ -45,7 +128,66 @@ test_packages if {
 	count(org.allow) == 0 with input as connect("mirror.example.com", "send")
 }
 
-test_servers if {
-	count(org.deny) == 1 with input as {"effect": {"kind": "use", "server": "x", "source": "project", "tool": "y"}}
-	count(org.deny) == 0 with input as {"effect": {"kind": "use", "server": "x", "source": "user", "tool": "y"}}
+file(kind, path, more) := {"effect": object.union({"kind": kind, "path": path, "recursive": false, "tags": []}, more)}
+
+test_credentials[path] if {
+	some path in [
+		"/home/ana/.aws/credentials", "/root/.kube", "/home/ana/.config/gcloud/access_tokens.db",
+		"/home/ana/.AWS/credentials", "/home/ana/.netrc", "/home/ana/.config/gh/hosts.yml",
+	]
+	count(org.deny) == 1 with input as file("read", path, {})
+}
+
+test_searches[home_path] if {
+	some home_path in [".", ".config"]
+	count(org.deny) == 1 with input as file("read", "/x", {"recursive": true, "tags": ["secret"], "home_path": home_path})
+}
+
+test_other_files[path] if {
+	some path in ["/home/ana/shop/aws/main.tf", "/home/ana/.awsome/x", "/home/ana/shop/.config/ghost"]
+	count(org.deny) == 0 with input as file("read", path, {})
+}
+
+test_tokens if {
+	count(org.deny) == 1 with input as run("gcloud", "auth print-access-token", {"tags": ["secret"]})
+	count(org.deny) == 0 with input as run("gcloud", "compute instances list", {"readonly": true})
+	count(org.deny) == 1 with input as {"effect": {
+		"kind": "connect", "host": "169.254.169.254", "method": "get", "tags": ["private", "metadata_service"], "url": "",
+	}}
+}
+
+# A production host is one of the organisation's, so only the rule of production denies.
+test_production_hosts if {
+	count(org.deny) == 1 with input as connect("db.prod.example.com", "send")
+	count(org.deny) == 1 with input as connect("prod.example.com", "send")
+	count(org.deny) == 0 with input as connect("db.prod.example.com", "get")
+	some answer in org.ask with input as connect("db.prod.example.com", "get")
+	answer.remember == false
+	count(org.ask) == 0 with input as connect("xprod.example.com", "get")
+	count(org.ask) == 0 with input as connect("prod.example.com.evil.example", "get")
+}
+
+test_naming_production[name] if {
+	some name, example in {
+		"context": run("kubectl", "delete", {"args": ["--context", "prod-eu", "delete", "pod", "x"]}),
+		"folder": run("terraform", "apply", {"args": ["-chdir=envs/production", "apply"]}),
+		"setting": {"effect": {"kind": "state", "why": "AWS_PROFILE=prod"}},
+	}
+	count(org.deny) == 1 with input as example
+}
+
+test_not_naming_production[name] if {
+	some name, example in {
+		"another word": run("kubectl", "delete", {"args": ["delete", "pod", "product-page"]}),
+		"looking": run("kubectl", "get", {"args": ["--context", "prod", "get", "pods"]}),
+		"read-only": run("helm", "version", {"args": ["--kube-context", "prod", "version"], "readonly": true}),
+		"another setting": {"effect": {"kind": "state", "why": "NODE_ENV=test"}},
+	}
+	count(org.deny) == 0 with input as example
+}
+
+test_infrastructure if {
+	some answer in org.ask with input as run("helm", "upgrade", {"args": ["upgrade", "web", "./chart"]})
+	answer.remember == false
+	count(org.ask) == 0 with input as run("helm", "list", {"args": ["list"], "readonly": true})
 }
