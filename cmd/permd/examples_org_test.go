@@ -200,7 +200,7 @@ func TestOrgPushOracle(t *testing.T) {
 	for _, branch := range all[1:] {
 		must(work, "branch", "--track", branch, "main")
 	}
-	p := pushes{rand.New(rand.NewPCG(testload.Seed(t), 1))} //nolint:gosec // cases of tests
+	p := pushes{rand.New(rand.NewPCG(testload.Seed(t), 1))}
 	var commands []string
 	var rewritten []bool
 	for range testload.Rounds(t, "PERMD_TEST_PUSHES", 120, 1500) {

@@ -133,7 +133,7 @@ func TestTraits(t *testing.T) {
 func TestEveryRoleIsJudged(t *testing.T) {
 	// Some words of these roles are only text.
 	text := wordset.Fields(`text harmless plain format globs types guarded_text ref remote refspec package sed awk git_format git_sort columns jq yq sql number runner_words
-		method field form endpoint repository git_config go_flags command chdir make_target sources name object unfetched socket`)
+		method field form endpoint image repository git_config go_flags command chdir make_target sources name object unfetched socket`)
 	for _, name := range slices.Sorted(maps.Keys(roleNames)) {
 		if activeRoles[roleNames[name]] == text.Has(name) {
 			t.Errorf("%s: nobody decided whether it always does something", name)

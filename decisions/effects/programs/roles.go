@@ -71,6 +71,7 @@ const (
 	RoleMethod                  // the method of a request
 	RoleField                   // a parameter of a request, which makes it one that sends
 	RoleEndpoint                // a part of an address, or a full one
+	RoleImage                   // a container image, with or without its registry
 	RoleGitConfig               // a setting of git's for one run
 	RoleServerSQL               // SQL that a server runs
 	RoleForm                    // a part of a form: NAME=VALUE, or NAME=@FILE
@@ -93,5 +94,5 @@ var roleNames = map[string]Role{
 	"target": RoleTarget, "tool": RoleTool, "loads": RoleLoads, "runner_words": RoleRunnerWords, "sources": RoleSources, "viewed": RoleViewed, "from_top": RoleFromTop, "matched": RoleMatched, "charset": RoleCharset, "socket": RoleSocket, "suffix": RoleSuffix, "begins": RoleBegins, "database": RoleDatabase, "name": RoleName, "repository": RoleRepoName, "make_target": RoleMakeTarget, "archive": RoleArchive, "unpack_to": RoleUnpackTo, "plain": RolePlain, "packs": RolePacks, "mount": RoleMount, "copies": RoleCopies,
 	"copies_into": RoleCopiesInto, "package_spec": RoleSpec, "host": RoleHost, "method": RoleMethod, "field": RoleField,
 	"server_sql": RoleServerSQL, "form": RoleForm, "go_flags": RoleGoFlags,
-	"endpoint": RoleEndpoint, "git_config": RoleGitConfig, "jq": RoleJQ, "yq": RoleYQ, "sql": RoleSQL,
+	"endpoint": RoleEndpoint, "image": RoleImage, "git_config": RoleGitConfig, "jq": RoleJQ, "yq": RoleYQ, "sql": RoleSQL,
 }

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -69,20 +68,21 @@ func (v *invocation) readsFileURL(i int, url string) {
 // download adds the write of a file named by the last part of a URL.
 func (v *invocation) download(i int, url string) {
 	v.changes = true
-	_, rest, ok := strings.Cut(url, "://")
-	if !ok {
-		rest = url
-	}
-	rest, _, _ = strings.Cut(rest, "?")
-	rest, _, _ = strings.Cut(rest, "#")
-	name := path.Base(rest)
-	if !strings.Contains(rest, "/") || strings.HasSuffix(rest, "/") || strings.Contains(name, "%") {
-		name = "index.html"
-	}
 	if v.has([]string{"--remote-header-name", "--location"}) {
 		v.unknown(i, "the server names the file that is written")
 	}
-	v.b.Add(v.via(i, v.b.Operand(effects.KindWrite, name, v.run.Cwd, v.at.From)))
+	v.b.Add(v.via(i, v.b.Operand(effects.KindWrite, programs.DownloadName(url), v.run.Cwd, v.at.From)))
+}
+
+// image handles the name of a container image, or of a registry (docker login).
+func (v *invocation) image(a argument) {
+	host, method := programs.ImageRegistry(v.subs, a.w.Text)
+	if method == effects.MethodSend {
+		v.change(a)
+	}
+	if host != "" {
+		v.b.Add(v.via(a.i, v.b.Paths.Connect("https://"+host, method, v.at.From)))
+	}
 }
 
 // remote handles the word that git fetches from or pushes to.

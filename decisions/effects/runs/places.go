@@ -72,3 +72,24 @@ func (v *invocation) dash(role programs.Role, i int, w effects.Word) {
 		v.applyPath(role, i, w, v.p.Recursive)
 	}
 }
+
+// chdir handles an option that changes the program's working folder.
+func (v *invocation) chdir(i int, w effects.Word) {
+	v.markHarmful(i)
+	v.run.Cwd = v.folder(i, w.Text)
+	if v.run.Cwd == "" {
+		v.unknown(i, "a folder that is not known: "+display.Display(display.ShowWord(&w)))
+	}
+}
+
+// folder resolves a path of the run, "" if it is not known.
+func (v *invocation) folder(i int, text string) string {
+	if v.args[i].Glob {
+		return ""
+	}
+	e := v.b.Operand(effects.KindRead, text, v.run.Cwd, v.at.From)
+	if e.File == nil {
+		return ""
+	}
+	return e.File.Path
+}

@@ -113,6 +113,7 @@ func init() {
 		programs.RoleCopiesInto: {singleWord, false, withRole((*invocation).copyOperand)},
 		programs.RoleHost:       {singleWord, false, v((*invocation).host)},
 		programs.RoleEndpoint:   {singleWord, false, (*invocation).endpoint},
+		programs.RoleImage:      {singleWord, false, (*invocation).image},
 		programs.RoleSQL:        {singleWord, false, func(v *invocation, a argument) { v.sql(a.i, a.w, a.option) }},
 		programs.RoleDatabase:   {singleWord, false, v((*invocation).database)},
 		programs.RoleObject:     {singleWord, false, (*invocation).objectFile},
@@ -376,25 +377,4 @@ func (v *invocation) below(e effects.Effect, tree, names bool) effects.Effect {
 		v.walks(&e, narrow, hidden)
 	}
 	return e
-}
-
-// chdir handles an option that changes the program's working folder.
-func (v *invocation) chdir(i int, w effects.Word) {
-	v.markHarmful(i)
-	v.run.Cwd = v.folder(i, w.Text)
-	if v.run.Cwd == "" {
-		v.unknown(i, "a folder that is not known: "+display.Display(display.ShowWord(&w)))
-	}
-}
-
-// folder resolves a path of the run, "" if it is not known.
-func (v *invocation) folder(i int, text string) string {
-	if v.args[i].Glob {
-		return ""
-	}
-	e := v.b.Operand(effects.KindRead, text, v.run.Cwd, v.at.From)
-	if e.File == nil {
-		return ""
-	}
-	return e.File.Path
 }
