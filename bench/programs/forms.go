@@ -39,7 +39,7 @@ const (
 // machine. What is missing here and in values fails a test.
 var untried = []string{
 	"changes", "unknown", "writes", "executes", "command", "script", "inline", "module", "deletes", "moves", "connects", "sends",
-	"assigns", "begins", "copies", "copies_into", "data", "download", "endpoint", "field", "form", "git_config", "go_flags", "host", "into", "link",
+	"assigns", "begins", "copies", "copies_into", "data", "download", "endpoint", "field", "form", "git_config", "go_flags", "host", "image", "into", "link",
 	"make_target", "makes", "mount", "refspec", "remote", "repository", "server_sql", "target", "tool", "unpack_to",
 }
 

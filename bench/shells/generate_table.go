@@ -202,7 +202,7 @@ var placeRoles = []string{
 	"mount", "moves", "name", "object", "packs", "reads", "sources", "unpack_to", "viewed", "writes",
 
 	"assigns", "changes", "charset", "columns", "command", "connects", "data", "download", "endpoint", "executes", "field", "form", "git_config", "git_format",
-	"git_sort", "go_flags", "guarded_text", "harmless", "host", "inline", "make_target", "method", "module", "number", "package", "package_spec", "plain",
+	"git_sort", "go_flags", "guarded_text", "harmless", "host", "image", "inline", "make_target", "method", "module", "number", "package", "package_spec", "plain",
 	"refspec", "remote", "repository", "runner_words", "script", "sends", "server_sql", "socket", "target", "tool", "types", "unfetched", "unknown", "yq",
 }
 

@@ -119,6 +119,9 @@ func LayerLine(l *policy.LayerStatus) string {
 	if len(l.Paths) > 0 {
 		where = " in " + l.Paths[0]
 	}
+	if n := len(l.Warnings); n > 0 {
+		where += ", " + cli.Plural(n, "warning")
+	}
 	switch l.State {
 	case policy.StateDegraded:
 		since := l.Since.Local().Format(time.DateTime)

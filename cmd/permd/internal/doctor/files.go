@@ -130,7 +130,7 @@ func (x *examination) rules(ctx context.Context) {
 			}
 			x.Error("rules", fix, "%s", line)
 		case len(l.Warnings) > 0:
-			x.Warn("rules", check, "%s; %s, the first: %s", line, cli.Plural(len(l.Warnings), "warning"), l.Warnings[0])
+			x.Warn("rules", check, "%s, the first: %s", line, l.Warnings[0])
 		default:
 			x.OK("rules", "%s", line)
 		}
