@@ -15,19 +15,20 @@ rewriting := {"--delete", "--force", "--force-with-lease", "--mirror", "--prune"
 # METADATA
 # title: Nobody rewrites or deletes a shared branch
 # description: >-
-#   A push that rewrites must name each branch that it leads to. Without names git takes
-#   the branch that is checked out, or what the repository's settings say.
+#   A push that rewrites must name each branch that it leads to, as NAME:NAME. Of a single
+#   name, or of none, the repository's settings say where it leads (push.default, remote.*.push).
 # custom:
 #   id: org.no-force-push
 deny contains {
 	"reason": "shared branches are never rewritten",
-	"message": "Push your own branch by its name: git push --force-with-lease origin NAME.",
+	"message": "Push your own branch by both its names: git push --force-with-lease origin NAME:NAME.",
 } if {
 	input.effect.kind == "run"
 	input.effect.program == "git"
 	input.effect.subcommand == "push"
 	some flag in rewriting
 	flag in input.effect.flags
+	not "--dry-run" in input.effect.flags
 	not own_branches
 }
 
@@ -35,16 +36,21 @@ own_branches if {
 	not many_refs
 	count(input.effect.operands) > 1
 	every refspec in array.slice(input.effect.operands, 1, count(input.effect.operands)) {
+		says_where(refspec)
 		own_branch(destination(refspec))
 	}
 }
+
+says_where(refspec) if contains(refspec, ":")
+
+says_where(_) if "--delete" in input.effect.flags
 
 many_refs if {
 	some flag in {"--all", "--branches", "--mirror", "--prune", "--tags"}
 	flag in input.effect.flags
 }
 
-# destination is where a refspec leads to, as a branch: SRC:DST, +SRC:DST, :DST, NAME.
+# destination is where a refspec leads to, as a branch: SRC:DST, +SRC:DST, :DST, and NAME to delete.
 destination(refspec) := name if {
 	parts := split(trim_prefix(refspec, "+"), ":")
 	count(parts) <= 2
@@ -67,19 +73,75 @@ own_branch(name) if {
 deny contains "git push is the way to push" if {
 	input.effect.kind == "run"
 	input.effect.program == "git"
-	some word in input.effect.args
-	word in {"http-push", "send-pack"}
+	input.effect.subcommand in {"http-push", "send-pack"}
 }
 
 # METADATA
-# title: Nobody rewrites references by the server's interface
+# title: No second name of a branch
+# description: A push of a symbolic reference leads to what it stands for.
+# custom:
+#   id: org.no-symbolic-refs
+deny contains "a push of the other name would lead to the branch" if {
+	input.effect.kind == "run"
+	input.effect.program == "git"
+	input.effect.subcommand == "symbolic-ref"
+	not input.effect.readonly
+	object.get(input.effect, ["operands", 0], "") != "HEAD"
+}
+
+# Variables of git that change nothing of where it leads.
+harmless_setting(word) if regex.match(
+	`^GIT_(EDITOR|SEQUENCE_EDITOR|PAGER|AUTHOR_[A-Z]+|COMMITTER_[A-Z]+|TERMINAL_PROMPT|OPTIONAL_LOCKS|LFS_SKIP_SMUDGE)=`,
+	word,
+)
+
+# METADATA
+# title: No variables that change where git and its like lead
+# description: GIT_CONFIG_COUNT and its like set any setting for one command.
+# custom:
+#   id: org.no-git-settings
+deny contains "changes which server is meant, or what is pushed" if {
+	input.effect.kind == "state"
+	some word in split(input.effect.text, " ")
+	regex.match(`^(GIT_[A-Z0-9_]*|(?i:https?|all|ftp|rsync)_(?i:proxy)|GH_HOST|GH_REPO|GITLAB_HOST|AWS_ENDPOINT_URL[A-Z0-9_]*|VAULT_ADDR)=`, word)
+	not harmless_setting(word)
+}
+
+# Hosts of servers with repositories.
+forges := {"api.github.com", "git.example.com", "github.com"}
+
+# What people do with a project besides its code, as a path of the interfaces of GitHub and
+# GitLab: without escapes and dots, which servers may read in another way.
+everyday_request(word) if regex.match(
+	`^(https://[a-z0-9.-]+)?(/?api/v[0-9]+)?/?(repos/[A-Za-z0-9_{][A-Za-z0-9_.{}-]*/[A-Za-z0-9_{][A-Za-z0-9_.{}-]*|projects/[A-Za-z0-9_:-]+)/(check-runs|comments|issues|labels|merge_requests|milestones|pulls|releases|statuses)(/[A-Za-z0-9_-]+)*$`,
+	word,
+)
+
+# METADATA
+# title: Nobody changes a repository by the server's interface
+# description: A request that may change something is about issues and their like, and nothing else.
 # custom:
 #   id: org.no-ref-requests
 deny contains "references are changed by git push alone" if {
+	some word in requests
+	not everyday_request(word)
+}
+
+requests contains word if {
+	input.effect.kind == "run"
+	input.effect.program in {"gh", "glab"}
+	input.effect.args[0] == "api"
+	not input.effect.readonly
+	some word in input.effect.args
+	regex.match(`^(graphql$|[^=]*/)`, word)
+}
+
+requests contains input.effect.url if {
 	input.effect.kind == "connect"
 	input.effect.method == "send"
-	some word in array.concat([input.effect.url], object.get(input.effect, ["by", "args"], []))
-	regex.match(`(?i)(^|/)(git/refs|branches|protected_branches|rulesets)([/?]|$)|\b(updateRefs?|deleteRef|(update|delete)BranchProtectionRule)\b`, word)
+	input.effect.host in forges
+	startswith(input.effect.scheme, "http")
+	not object.get(input.effect, ["by", "program"], "") in {"gh", "git", "glab"}
 }
 
 # METADATA

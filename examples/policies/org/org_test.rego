@@ -35,6 +35,7 @@ test_shared_branches[name] if {
 		"what is checked out": ["origin", "HEAD"],
 		"its short name": ["origin", "@"],
 		"not named": ["origin"],
+		"where it leads is not named": ["origin", "own"],
 		"no remote": [],
 		"pattern": ["origin", "refs/heads/*:refs/heads/*"],
 		"known only when it runs": ["origin", "\u0000dynamic"],
@@ -48,7 +49,7 @@ test_shared_branches[name] if {
 
 test_many_refs[flag] if {
 	some flag in ["--all", "--mirror", "--prune", "--tags"]
-	count(org.deny) == 1 with input as run("git", "push", {"flags": ["--force", flag], "operands": ["origin", "own"]})
+	count(org.deny) == 1 with input as run("git", "push", {"flags": ["--force", flag], "operands": ["origin", "own:own"]})
 }
 
 # The words are not certain, so permd tells no operands.
@@ -59,37 +60,62 @@ test_uncertain_words if {
 test_other_pushes[name] if {
 	some name, example in {
 		"plain": run("git", "push", {"operands": ["origin", "main"]}),
-		"own branch": forced(["origin", "own"]),
+		"own branch": forced(["origin", "own:own"]),
 		"own branch by another name": forced(["origin", "HEAD:refs/heads/ana/fix-1"]),
-		"two own branches": forced(["origin", "+a", "b:c"]),
-		"named like a shared one": forced(["origin", "main-menu"]),
+		"two own branches": forced(["origin", "+a:a", "b:c"]),
+		"named like a shared one": forced(["origin", "HEAD:main-menu"]),
+		"deleted": run("git", "push", {"flags": ["--delete"], "operands": ["origin", "own"]}),
+		"tried": run("git", "push", {"flags": ["--dry-run", "--force"], "operands": ["origin", "main"]}),
 	}
 	count(org.deny) == 0 with input as example
 }
 
-test_plumbing if count(org.deny) == 1 with input as run("git", "", {"args": ["send-pack", "--force", "origin"]})
+test_plumbing if {
+	count(org.deny) == 1 with input as run("git", "send-pack", {"args": ["send-pack", "--force", "origin"]})
+	count(org.deny) == 0 with input as run("git", "commit", {"args": ["commit", "-m", "send-pack"]})
+	count(org.deny) == 1 with input as run("git", "symbolic-ref", {"operands": ["refs/heads/x", "refs/heads/main"]})
+	count(org.deny) == 0 with input as run("git", "symbolic-ref", {"operands": ["HEAD", "refs/heads/own"]})
+}
 
-# A request to the server's interface, as a program or a URL says it.
-sent(url, args) := {"effect": {
-	"kind": "connect", "host": "api.github.com", "method": "send", "tags": [], "url": url,
-	"by": {"program": "gh", "subcommand": "api", "args": args},
-}}
+test_variables[text] if {
+	some text in [
+		"GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.x.push GIT_CONFIG_VALUE_0=+HEAD:main", "https_proxy=http://evil.example",
+		"GIT_AUTHOR_NAME=a GIT_DIR=x", "GH_HOST=evil.example",
+	]
+	count(org.deny) == 1 with input as {"effect": {"kind": "state", "text": text}}
+}
+
+test_other_variables[text] if {
+	some text in ["GIT_EDITOR=true", "GIT_AUTHOR_NAME=a", "NODE_ENV=test", "MY_GIT_DIR=x"]
+	count(org.deny) == 0 with input as {"effect": {"kind": "state", "text": text}}
+}
+
+asked(args) := run("gh", "api", {"args": array.concat(["api"], args)})
+
+sent(url) := {"effect": {"kind": "connect", "host": "api.github.com", "scheme": "https", "method": "send", "tags": [], "url": url}}
 
 test_requests[name] if {
 	some name, example in {
-		"path": sent("", ["api", "-X", "PATCH", "repos/o/r/git/refs/heads/main", "-f", "sha=1"]),
-		"url": sent("https://api.github.com/repos/o/r/git/refs/heads/main", []),
-		"protection": sent("https://api.github.com/repos/o/r/branches/main/protection", []),
-		"graphql": sent("", ["api", "graphql", "-f", "query=mutation{deleteRef(input:{refId:\"x\"}){clientMutationId}}"]),
+		"path": asked(["-X", "PATCH", "repos/o/r/git/refs/heads/main", "-f", "sha=1"]),
+		"escaped": asked(["-X", "PATCH", "repos/o/r/git/%72efs/heads/main"]),
+		"repository": asked(["-X", "DELETE", "repos/o/r"]),
+		"dots": asked(["-X", "DELETE", "repos/o/r/issues/../git/refs/heads/main"]),
+		"graphql": asked(["graphql", "-F", "query=@m.graphql"]),
+		"url": sent("https://api.github.com/repos/o/r/git/refs/heads/main"),
+		"raw push": sent("https://api.github.com/o/r.git/git-receive-pack"),
+		"protection": sent("https://api.github.com/repos/o/r/branches/main/protection"),
 	}
 	count(org.deny) == 1 with input as example
 }
 
 test_other_requests[name] if {
 	some name, example in {
-		"issue": sent("https://api.github.com/repos/o/r/issues", []),
-		"a repository of that name": sent("https://api.github.com/repos/o/git/issues", []),
-		"branch in a name": sent("", ["api", "repos/o/branches-of-trees/issues", "-f", "title=x"]),
+		"issue": asked(["repos/o/r/issues", "-f", "body=see a/b"]),
+		"comment": asked(["-X", "POST", "/repos/{owner}/{repo}/issues/7/comments", "-f", "body=x"]),
+		"merge request": run("glab", "api", {"args": ["api", "projects/1/merge_requests/7/notes"]}),
+		"only asks": run("gh", "api", {"args": ["api", "repos/o/r/git/refs"], "readonly": true}),
+		"issue by url": sent("https://api.github.com/repos/o/r/issues"),
+		"elsewhere": connect("example.com", "send"),
 	}
 	count(org.deny) == 0 with input as example
 }
@@ -138,9 +164,22 @@ test_credentials[path] if {
 	count(org.deny) == 1 with input as file("read", path, {})
 }
 
-test_searches[home_path] if {
-	some home_path in [".", ".config"]
-	count(org.deny) == 1 with input as file("read", "/x", {"recursive": true, "tags": ["secret"], "home_path": home_path})
+test_secrets_outside if {
+	count(org.deny) == 1 with input as file("read", "/x", {"recursive": true, "tags": ["secret"]})
+	count(org.deny) == 0 with input as file("read", "/home/ana/shop/.env", {"tags": ["in_project", "secret"]})
+	count(org.deny) == 0 with input as file("read", "/home/ana/shop/.docker/Dockerfile", {"tags": ["in_project"]})
+}
+
+# kubectl reads its own settings.
+test_own_use if {
+	count(org.deny) == 0 with input as file("read", "/home/ana/.kube", {"by": {"inherent": true}})
+	count(org.deny) == 1 with input as file("write", "/home/ana/.kube", {"by": {"inherent": true}})
+	count(org.deny) == 1 with input as file("read", "/home/ana/.kube/config", {"by": {"inherent": false}})
+}
+
+test_other_programs[program] if {
+	some program in ["/usr/lib/git-core/git", "./kubectl", "/opt/AWS.exe", "hub"]
+	count(org.deny) == 1 with input as run(program, "", {"known": false})
 }
 
 test_other_files[path] if {
@@ -171,7 +210,9 @@ test_naming_production[name] if {
 	some name, example in {
 		"context": run("kubectl", "delete", {"args": ["--context", "prod-eu", "delete", "pod", "x"]}),
 		"folder": run("terraform", "apply", {"args": ["-chdir=envs/production", "apply"]}),
-		"setting": {"effect": {"kind": "state", "why": "AWS_PROFILE=prod"}},
+		"setting": {"effect": {"kind": "state", "text": "AWS_PROFILE=prod"}},
+		"folder of the command": run("terraform", "apply", {"args": ["apply"], "cwd": "/home/ana/envs/prod"}),
+		"word of another kind": run("aws", "logs delete-log-group", {"args": ["--profile", "prod", "logs", "delete-log-group"]}),
 	}
 	count(org.deny) == 1 with input as example
 }
@@ -181,7 +222,8 @@ test_not_naming_production[name] if {
 		"another word": run("kubectl", "delete", {"args": ["delete", "pod", "product-page"]}),
 		"looking": run("kubectl", "get", {"args": ["--context", "prod", "get", "pods"]}),
 		"read-only": run("helm", "version", {"args": ["--kube-context", "prod", "version"], "readonly": true}),
-		"another setting": {"effect": {"kind": "state", "why": "NODE_ENV=test"}},
+		"another setting": {"effect": {"kind": "state", "text": "NODE_ENV=production"}},
+		"text": run("gh", "pr create", {"args": ["pr", "create", "-t", "fix prod bug"]}),
 	}
 	count(org.deny) == 0 with input as example
 }

@@ -39,6 +39,7 @@ deny contains {
 	input.effect.kind == "run"
 	input.effect.program in infrastructure
 	not looks
+	not prose
 	names_production
 }
 
@@ -46,8 +47,17 @@ deny contains {
 looks if input.effect.readonly
 
 looks if {
-	some word in split(input.effect.subcommand, " ")
-	word in {"describe", "events", "get", "history", "list", "logs", "ls", "show", "status", "top"}
+	words := split(input.effect.subcommand, " ")
+	words[count(words) - 1] in {
+		"can-i", "cluster-info", "describe", "diff", "events", "explain", "fmt", "get", "history", "lint", "list", "logs", "ls",
+		"show", "status", "template", "top", "validate", "version", "wait",
+	}
+}
+
+# Commands whose words are text of people and names of branches.
+prose if {
+	input.effect.program in {"gh", "glab"}
+	split(input.effect.subcommand, " ")[0] in {"issue", "mr", "pr", "release", "repo", "search"}
 }
 
 # In a word of the command: --context prod, -chdir=envs/production.
@@ -55,6 +65,9 @@ names_production if {
 	some word in input.effect.args
 	production_word(word)
 }
+
+# Or in the folder that the command runs in: cd envs/prod && terraform apply.
+names_production if production_word(input.effect.cwd)
 
 production_word(word) if regex.match(`(?i)(^|[^a-z])(prd|prod|production)([^a-z]|$)`, word)
 
@@ -65,8 +78,9 @@ production_word(word) if regex.match(`(?i)(^|[^a-z])(prd|prod|production)([^a-z]
 #   id: org.no-production-settings
 deny contains "points to production, which is changed by the pipeline only" if {
 	input.effect.kind == "state"
-	regex.match(`(?i)^[a-z_ ]*(aws|azure|arm|cloudsdk|google|kube|helm|tf)[a-z0-9_]*=`, input.effect.why)
-	production_word(input.effect.why)
+	some word in split(input.effect.text, " ")
+	regex.match(`(?i)^(argocd|arm|aws|azure|cloudsdk|database|docker|google|helm|kube|mysql|pg|pulumi|tf|vault)[a-z0-9_]*=`, word)
+	production_word(word)
 }
 
 # METADATA
