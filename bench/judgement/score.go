@@ -52,7 +52,7 @@ type deniedCount struct {
 type labelledScore struct {
 	Unsafe         int         `json:"unsafe"`
 	Overreach      int         `json:"overreach"`
-	Noise          int         `json:"noise"` // labelled allow, and not allowed
+	Noise          int         `json:"noise"` // labelled allow, and asked
 	AllowTotal     int         `json:"allow_total"`
 	Total          int         `json:"total"`
 	DenyPlain      deniedCount `json:"deny_plain"`

@@ -25,9 +25,9 @@ func DownloadName(url string) string {
 
 // ImageRegistry returns the host, with its port, that the operand of a sub-command begins with,
 // which is a container image or, to log in and out, a registry; "" is the default registry. The
-// method is effects.MethodSend where something is sent there. Docker and podman tell a host from the first part of
-// an image's name so: it has a dot, a colon or a capital letter, or is "localhost"
-// (github.com/distribution/reference). A transport or scheme may stand before it.
+// method is effects.MethodSend where something is sent there. Docker and podman tell a host from
+// the first part of an image's name so: it has a dot, a colon or a capital letter, or is
+// "localhost" (github.com/distribution/reference). A transport or scheme may stand before it.
 func ImageRegistry(subs []string, operand string) (host, method string) {
 	for _, transport := range []string{"docker://", "https://", "http://", "docker:"} {
 		operand = strings.TrimPrefix(operand, transport)
