@@ -44,7 +44,7 @@ func unpack(data []byte) ([]entry, error) {
 		return nil, fmt.Errorf("the archive is larger than %d MiB", MaxArchive>>20)
 	}
 	if len(data) < 2 || data[0] != 0x1f || data[1] != 0x8b {
-		return nil, fmt.Errorf("is no gzipped archive, but %s", what(data))
+		return nil, fmt.Errorf("it is no gzipped archive, but %s", what(data))
 	}
 	packed := bufio.NewReader(bytes.NewReader(data))
 	zip, err := gzip.NewReader(packed)
