@@ -121,3 +121,6 @@ func missingProblem(why string) diag.List {
 func (n *layerState) hasLocal() bool {
 	return slices.ContainsFunc(n.nonEmpty, func(f source.File) bool { return slices.Contains(n.dirs, f.Dir) })
 }
+
+// Missing returns why rules of org that should have been delivered are not in use, "" if they are.
+func (s *Store) Missing() string { return s.state.Load().org.missing }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,6 +68,9 @@ func (a *app) renderStatus(s *daemon.Status) {
 	fmt.Fprintf(out, "  policy   %s\n", cli.Short(s.Digest))
 	for i := range s.Policy.Layers {
 		fmt.Fprintf(out, "  %s\n", daemon.LayerLine(&s.Policy.Layers[i]))
+	}
+	if s.Bundle != nil {
+		fmt.Fprintf(out, "  bundle   %s\n", strings.Join(s.Bundle.Lines(), "\n           "))
 	}
 	if s.Shadow != nil {
 		fmt.Fprintf(out, "  shadow   %s\n", s.Shadow.Line())

@@ -100,6 +100,9 @@ func (k *Keeper) Last() (*Bundle, error) {
 	if a := k.accepted; a != nil && b.number < a.number {
 		return nil, fmt.Errorf("the bundle kept in %s has revision %s, and %s was accepted before", filepath.Join(k.dir, archiveName), b.Revision, a.Revision)
 	}
+	if a := k.accepted; a == nil || b.number > a.number { // the process ended between the two files
+		k.accepted = &Accepted{Revision: b.Revision, Digest: b.Digest, At: k.now().UTC(), number: b.number}
+	}
 	return b, nil
 }
 
