@@ -98,6 +98,15 @@ func (c *Config) BundleSource() string {
 	}
 }
 
+// Verification returns what verifies the bundle, nil if the organisation says that it needs no
+// signature.
+func (c *Config) Verification() *bundles.Verifier {
+	if c.Unsigned && !c.Bundle.Signing.SignatureRequired() {
+		return nil
+	}
+	return c.Bundle.Signing
+}
+
 // BundleStatus returns how the delivery of the bundle is.
 func (m *Manager) BundleStatus() BundleStatus {
 	if m.bundle == nil {
