@@ -51,6 +51,8 @@ var parsers = map[string]string{
 	"internal/lexpath":             "internal/lexpath.FuzzIn internal/lexpath.FuzzFold",
 	"internal/strictjson":          "internal/strictjson.FuzzCheck internal/strictjson.FuzzFastCheck internal/strictjson.FuzzSplit internal/strictjson.FuzzParseString internal/strictjson.FuzzFind internal/strictjson.FuzzShorten",
 	"internal/toolschema":          "internal/toolschema.FuzzCheck",
+	"policy/bundles":               "policy/bundles.FuzzRead",
+	"policy/management":            "policy/management.FuzzParse",
 	"policy/imports":               "policy/imports.FuzzTranslate",
 	"policy/list":                  "policy/list.FuzzParse policy/list.FuzzNamed",
 	"policy/settings":              "policy/settings.FuzzParse",
@@ -73,6 +75,8 @@ var parsers = map[string]string{
 	"socket/rap":                   "socket/rap.FuzzInvocation",
 	"socket/rap/gateway":           "socket/rap/gateway.FuzzInvocation socket/rap/gateway.FuzzConfig",
 
+	"cmd/permd/internal/bundlecommands.readFile":  "- a bounded read; policy/bundles.FuzzRead has the bytes",
+	"cmd/permd/internal/orgbundle.readConfig":     "- a bounded read; policy/management.FuzzParse has the bytes",
 	"cmd/permd.app.readImport":                    "- opens a file; cmd/permd/internal/choices.FuzzImport has the bytes",
 	"cmd/permd/internal/gateways.readSecret":      "- one word of a file that only its person can read, which goes into a header",
 	"cmd/permd/internal/cli.parseDuration":        "- a flag of the person's own command",

@@ -207,8 +207,8 @@ func (a *Commands) Sign() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sign FILE",
 		Short: "Sign a bundle",
-		Long: `Sign all files of a bundle, in the place of a signature that it has. Its contents
-stay. With --output the signed bundle is written there, and otherwise to FILE.
+		Long: `Sign all files of a bundle, in the place of a signature that it has. With
+--output the signed bundle is written there, and otherwise to FILE.
 
 ` + cli.ExitCodes,
 		Example: `  permd policy bundle sign org.tar.gz --signing-key key.pem --signing-alg ES256`,
@@ -319,7 +319,7 @@ func (a *Commands) Inspect() *cobra.Command {
 		Use:         "inspect FILE",
 		Annotations: cli.ReadsOnly,
 		Short:       "Show what a bundle has",
-		Long: `Show revision, roots, signature, files with their digests, and rules of a bundle.
+		Long: `Show revision, roots, signature, files with their digests and rules of a bundle.
 The signature is not verified: permd policy bundle verify does that.
 
 ` + cli.ExitCodes,
