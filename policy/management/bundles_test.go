@@ -108,7 +108,7 @@ func (f *fleet) poll(t *testing.T) string {
 }
 
 func sends(data []byte) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) { w.Write(data) }
+	return func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(data) }
 }
 
 // TestDownload: a bundle is taken, is not sent again while it has not changed, and a later one
@@ -129,7 +129,7 @@ func TestDownload(t *testing.T) {
 			return
 		}
 		bodies++
-		w.Write(f.key.Signed(t, current, layer("rm")))
+		_, _ = w.Write(f.key.Signed(t, current, layer("rm")))
 	}
 	for _, want := range []struct {
 		revision string
@@ -192,13 +192,13 @@ func TestDownloadRefuses(t *testing.T) {
 			}
 		}, "the answer is larger than 16 MiB"},
 		{"slowly", func(w http.ResponseWriter, r *http.Request) {
-			w.Write(six[:10])
+			_, _ = w.Write(six[:10])
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		}, "the server did not answer in full within 300ms"},
 		{"a part", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", fmt.Sprint(len(six)))
-			w.Write(six[:10])
+			_, _ = w.Write(six[:10])
 		}, "the answer was cut off"},
 		{"a part that seems whole", sends(six[:len(six)-20]), "the archive is cut off"},
 		{"too much", sends(make([]byte, bundles.MaxArchive+1)), "the answer is larger than 16 MiB"},
@@ -285,7 +285,7 @@ func TestLongPoll(t *testing.T) {
 			revision = "2"
 		}
 		w.Header().Set("ETag", revision)
-		w.Write(f.key.Signed(t, revision, layer("rm")))
+		_, _ = w.Write(f.key.Signed(t, revision, layer("rm")))
 	}
 	if err := f.manager.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -312,7 +312,7 @@ func TestClientCertificate(t *testing.T) {
 		if len(r.TLS.PeerCertificates) == 0 {
 			t.Error("no certificate was shown")
 		}
-		w.Write(f.key.Signed(t, "1", layer("rm")))
+		_, _ = w.Write(f.key.Signed(t, "1", layer("rm")))
 	}
 	server := httptest.NewUnstartedServer(f)
 	server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
@@ -360,4 +360,3 @@ func TestRedirectWithoutEncryption(t *testing.T) {
 		t.Error(why)
 	}
 }
-

@@ -50,7 +50,7 @@ var (
 )
 
 // notHonoured is what to do instead of keys of OPA that permd does not honour.
-var notHonoured = map[string]string{
+var notHonoured = map[string]string{ //nolint:gosec // names of keys, and no secrets
 	"token":                 "put it into a file and name that with token_path",
 	"private_key":           "leave it out: permd only verifies",
 	"allow_insecure_tls":    "name the server's certificate authority with tls.ca_cert",
@@ -70,7 +70,7 @@ func (s *shape) check(path string, v any, lines map[string]int) error {
 		e.Line = lines[at]
 		return e
 	}
-	kind := ""
+	var kind string
 	switch v := v.(type) {
 	case map[string]any:
 		if s.keys == nil && s.names == nil {
