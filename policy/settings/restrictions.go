@@ -23,7 +23,7 @@ const (
 
 // Bounds of what the organisation forbids.
 const (
-	maxRevoke       = 256
+	maxRevoke       = 128
 	maxModes        = 64
 	maxModeName     = 256 // bytes, of an id or a user too
 	maxLock         = 500 // bytes
