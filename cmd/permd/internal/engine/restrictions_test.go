@@ -18,6 +18,8 @@ import (
 	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/remember"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/acp"
 )
 
 // restrictedWorld is an engine with a memory whose organisation forbids what the settings say.
@@ -111,6 +113,23 @@ func (w *restrictedWorld) want(what string, c restrictedCall, verdict decisions.
 	}
 }
 
+// wantSwitch has a person switch a session of ACP into a mode.
+func (w *restrictedWorld) wantSwitch(mode string, passes bool) {
+	w.t.Helper()
+	c := &Caller{methods: w.engine.Methods(), conn: &socket.Conn{ID: 1, Peer: decisions.Peer{UID: uint32(os.Geteuid())}}}
+	if err := c.Call(w.t.Context(), "permd/session", map[string]any{"sessionId": "g", "cwd": w.project, "mode": "default"}, nil); err != nil {
+		w.t.Fatal(err)
+	}
+	var out struct {
+		Passes   bool                `json:"passes"`
+		Decision *decisions.Decision `json:"decision"`
+	}
+	asked := map[string]any{"sessionId": "g", "method": "session/set_mode", "params": map[string]string{"modeId": mode}}
+	if err := c.Call(w.t.Context(), acp.MethodGate, asked, &out); err != nil || out.Passes != passes {
+		w.t.Errorf("a switch to %s: %+v, %v", mode, out.Decision, err)
+	}
+}
+
 // TestRestrictions goes through the organisation's settings beside its rules.
 func TestRestrictions(t *testing.T) {
 	w := newRestrictedWorld(t)
@@ -191,6 +210,9 @@ func TestRestrictions(t *testing.T) {
 	}
 	w.want("a sub-agent in a forbidden mode", restrictedCall{tool: "Task", input: `{"description":"a","prompt":"b","subagent_type":"c","mode":"bypassPermissions"}`}, never, "forbid_modes")
 	w.want("a sub-agent in another one", restrictedCall{tool: "Task", input: `{"description":"a","prompt":"b","subagent_type":"c","mode":"acceptEdits"}`}, decisions.Ask, "")
+
+	w.wantSwitch("bypassPermissions", false)
+	w.wantSwitch("default", true)
 
 	w.set(`unknown_programs = "deny"`)
 	for command, want := range map[string]decisions.Verdict{
