@@ -55,7 +55,7 @@ func (r *Restrictions) denies(in *decisions.Input, fired []decisions.Finding) (l
 	any := func(*decisions.Finding) bool { return true }
 	switch e.Kind {
 	case effects.KindRun:
-		if r.DenyUnknownPrograms && !described(e.Run) && !allowed(any) {
+		if r.DenyUnknownPrograms && !inTables(e.Run) && !allowed(any) {
 			add(idPrograms, "programs that are not known", "")
 		}
 	case effects.KindUnknown:
@@ -71,9 +71,9 @@ func (r *Restrictions) denies(in *decisions.Input, fired []decisions.Finding) (l
 	return list
 }
 
-// described reports whether the shipped table or the organisation describes the program of a run:
+// inTables reports whether the shipped table or the organisation describes the program of a run:
 // what a person's own table says does not count.
-func described(run *effects.Run) bool {
+func inTables(run *effects.Run) bool {
 	if run != nil && run.WithoutOverlay != nil {
 		run = run.WithoutOverlay
 	}
@@ -88,6 +88,7 @@ func coversUnknown(e *effects.Effect, f *decisions.Finding) bool {
 		return f.CoversUnknown
 	case effects.CauseOnlyNamed:
 		return f.CoversOnlyNamed
+	case effects.CauseNotPlain, effects.CauseUnanswered, effects.CauseTooLarge:
 	}
 	return false
 }

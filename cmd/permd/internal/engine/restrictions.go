@@ -40,7 +40,7 @@ func (r *Rules) Refuses(c *remember.Choice, confirmed, now int64, q *decisions.M
 	if of == nil || c.Verdict != decisions.Allow {
 		return ""
 	}
-	m := described(c)
+	m := standingOf(c)
 	if confirmed != 0 {
 		m.Confirmed = time.Unix(0, confirmed)
 	}
@@ -54,7 +54,7 @@ func (r *Rules) Standing(c *remember.Choice, now time.Time) (ends time.Time, ref
 	if of == nil || c.Verdict != decisions.Allow {
 		return c.Expires, ""
 	}
-	m := described(c)
+	m := standingOf(c)
 	var line *pattern.Pattern
 	if c.Label != "" {
 		line, _ = pattern.Parse(c.Kind, c.Label) // nil for one that is not matched by a line
@@ -66,7 +66,7 @@ func (r *Rules) Standing(c *remember.Choice, now time.Time) (ends time.Time, ref
 	return ends, of.RefusesWhole(&m, line, now)
 }
 
-func described(c *remember.Choice) restrictions.Choice {
+func standingOf(c *remember.Choice) restrictions.Choice {
 	return restrictions.Choice{ID: c.ID, UID: c.UID, Kind: c.Kind, Made: c.Created, Confirmed: c.Confirmed}
 }
 
@@ -80,7 +80,7 @@ type Remembered struct {
 func (m Remembered) Keep(ctx context.Context, a decisions.Answer) ([]decisions.StoredChoice, error) {
 	kept, err := m.Store.Keep(ctx, a)
 	for i := range kept {
-		if c, err := m.Store.Get(kept[i].ID); err == nil {
+		if c, err := m.Get(kept[i].ID); err == nil {
 			kept[i].Expires, _ = m.Rules.Standing(&c, c.Created)
 		}
 	}
