@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -38,8 +37,8 @@ type Config struct {
 	Mask, Drop string
 }
 
-// ParseConfig reads a decision_logs stanza in JSON. What permd has no use for is an error, so
-// that nobody relies on it.
+// ParseConfig reads a decision_logs stanza in JSON, which has no other members than package
+// management knows.
 func ParseConfig(data []byte) (c Config, err error) {
 	var raw struct {
 		Service   string  `json:"service"`
@@ -55,15 +54,6 @@ func ParseConfig(data []byte) (c Config, err error) {
 	}
 	if err := strictjson.UnmarshalMessage(data, &raw); err != nil {
 		return c, fmt.Errorf("decision_logs: %w", err)
-	}
-	known := []string{"service", "resource", "partition_name", "reporting", "mask_decision", "drop_decision"}
-	if err := onlyKnown(data, "decision_logs", known); err != nil {
-		return c, err
-	}
-	if r := strictjson.Find(data, "reporting"); r != nil {
-		if err := onlyKnown(r, "decision_logs.reporting", []string{"min_delay_seconds", "max_delay_seconds", "upload_size_limit_bytes"}); err != nil {
-			return c, err
-		}
 	}
 	c = Config{Service: raw.Service, Mask: masking.DefaultMask, Drop: masking.DefaultDrop}
 	if c.Service == "" {
@@ -124,18 +114,4 @@ func delay(name string, seconds *int64, standard time.Duration) (time.Duration, 
 		return 0, fmt.Errorf("decision_logs.reporting.%s must be between 1 and %d", name, maxDelay/time.Second)
 	}
 	return time.Duration(*seconds) * time.Second, nil
-}
-
-// onlyKnown returns an error for a member of an object that is not known.
-func onlyKnown(data []byte, where string, known []string) error {
-	o, err := strictjson.ParseObject(data)
-	if err != nil {
-		return fmt.Errorf("%s: %w", where, err)
-	}
-	for i := range o {
-		if !slices.Contains(known, o[i].Name) {
-			return fmt.Errorf("%s has a member that permd does not know or has no use for: the log on the disk is the buffer, and nothing else receives it; known are %s", where, strings.Join(known, ", "))
-		}
-	}
-	return nil
 }

@@ -42,6 +42,7 @@ type Position struct {
 	Seq   int64  `json:"seq"`   // of the newest decision before it
 	ID    string `json:"id"`    // of the same
 	Entry int64  `json:"entry"` // of the newest addition before it
+	Base  int64  `json:"base"`  // decisions up to this one were gone when the log was first sent
 }
 
 // Entry is a decision of the journal as it is now, After the position behind it. Added is what
@@ -54,8 +55,8 @@ type Entry struct {
 
 // Page is what follows a position.
 type Page struct {
-	Entries []Entry
-	Next    Position
+	Entries     []Entry
+	Start, Next Position // Start is the position that was read from, of this journal
 	// Lost decisions, with numbers between LostFrom and LostTo, were removed from the journal
 	// before they were read.
 	Lost, LostFrom, LostTo int64
@@ -221,6 +222,13 @@ func (u *Uploader) drain(ctx context.Context) error {
 		page, err := u.o.Source.Read(ctx, u.cursor.Position)
 		if err != nil {
 			return err
+		}
+		if u.cursor.Position == (Position{}) {
+			// From now on what is removed is known to be missing.
+			u.cursor.Position = page.Start
+			if err := u.keep(); err != nil {
+				return err
+			}
 		}
 		if page.Next == u.cursor.Position && page.Lost == 0 && !page.Replaced {
 			return ctx.Err()

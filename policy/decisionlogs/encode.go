@@ -35,12 +35,11 @@ func (u *Uploader) items(ctx context.Context, page *Page) (list []item) {
 	if page.Replaced {
 		list = append(list, u.gap(labels, u.cursor.Position, 0, map[string]any{
 			"reason": "replaced", "journal": u.cursor.Chain, "from": u.cursor.Seq + 1,
-		}, Position{Chain: page.Next.Chain}))
+		}, page.Start))
 	}
 	if page.Lost > 0 {
 		// Behind it nothing that was lost is looked for again, and what follows is sent.
-		after := u.cursor.Position
-		after.Chain = page.Next.Chain
+		after := page.Start
 		if len(page.Entries) == 0 {
 			after = page.Next
 		}

@@ -33,6 +33,8 @@ type Position struct {
 	ID  string `json:"id"`
 	// Entry is the number in the chain of the newest addition before the position.
 	Entry int64 `json:"entry"`
+	// Base is up to where decisions were gone when the journal was first read.
+	Base int64 `json:"base"`
 }
 
 // Added is what was added to a decision since it was made, "" for the decision itself.
@@ -67,10 +69,10 @@ type Page struct {
 	Entries []Entry
 	// Next is the position behind the page. If it is that of the call, there is nothing more.
 	Next Position
-	// Chain is the id of the journal's chain.
-	Chain string
-	// Lost are decisions that retention has removed, nil if none. The first Page of a journal,
-	// read from the zero position, loses none.
+	// Start is the position that was read from, which is of this journal.
+	Start Position
+	// Lost are decisions that retention has removed since the journal was first read, nil if
+	// none.
 	Lost *Lost
 	// Replaced is set if the position is of another journal than this one, whose entries begin
 	// with the first.
@@ -85,15 +87,14 @@ type note struct {
 
 // state is what the database says.
 type state struct {
-	chain  string
-	newest int64 // decision
+	chain       string
+	newest, cut int64 // decisions
 	notes  []note
 }
 
 // Read returns the page behind a position.
 func Read(ctx context.Context, r *journal.Reader, from Position) (Page, error) {
 	var p Page
-	fresh := from == Position{}
 	st, same, err := look(ctx, r, from)
 	if err != nil {
 		return p, fmt.Errorf("reading the journal: %w", err)
@@ -104,8 +105,10 @@ func Read(ctx context.Context, r *journal.Reader, from Position) (Page, error) {
 			return p, fmt.Errorf("reading the journal: %w", err)
 		}
 	}
-	p.Chain = st.chain
-	from.Chain = st.chain
+	if from.Chain == "" {
+		from.Chain, from.Base = st.chain, st.cut
+	}
+	p.Start = from
 	// What the database did not have yet is left for the next page: what was added before it
 	// is not known.
 	recs, err := r.Page(ctx, decisions.RecordFilter{After: from.Seq, Before: st.newest + 1, Oldest: true, Limit: limit})
@@ -120,10 +123,7 @@ func Read(ctx context.Context, r *journal.Reader, from Position) (Page, error) {
 	if err := p.merge(ctx, r, from, list, whole, st.notes); err != nil {
 		return p, err
 	}
-	if !fresh && !p.Replaced {
-		err = p.findLost(ctx, r, from)
-	}
-	return p, err
+	return p, p.findLost(ctx, r, from)
 }
 
 // look reads what the database says of what follows a position, and whether it is of this
@@ -131,7 +131,7 @@ func Read(ctx context.Context, r *journal.Reader, from Position) (Page, error) {
 func look(ctx context.Context, r *journal.Reader, from Position) (st state, same bool, err error) {
 	err = r.View(ctx, func(tx *sql.Tx) (err error) {
 		var id []byte
-		if err := tx.QueryRowContext(ctx, "SELECT id, newest FROM chain").Scan(&id, &st.newest); err != nil {
+		if err := tx.QueryRowContext(ctx, "SELECT id, newest, cut FROM chain, retained").Scan(&id, &st.newest, &st.cut); err != nil {
 			return err
 		}
 		st.chain = hex.EncodeToString(id)
@@ -221,9 +221,9 @@ func (p *Page) findLost(ctx context.Context, r *journal.Reader, from Position) e
 	if err != nil {
 		return fmt.Errorf("reading what was removed from the journal: %w", err)
 	}
-	there := int64(0)
+	first, there := max(from.Seq, from.Base), int64(0)
 	for i := range p.Entries {
-		if e := &p.Entries[i]; e.Added == "" && e.Record.Seq <= cut {
+		if e := &p.Entries[i]; e.Added == "" && e.Record.Seq > first && e.Record.Seq <= cut {
 			there++
 		}
 	}
@@ -231,8 +231,8 @@ func (p *Page) findLost(ctx context.Context, r *journal.Reader, from Position) e
 	if p.Next == from && cut > from.Seq {
 		to = cut
 	}
-	if n := to - from.Seq - there; n > 0 {
-		p.Lost = &Lost{From: from.Seq + 1, To: to, Count: n}
+	if n := to - first - there; n > 0 {
+		p.Lost = &Lost{From: first + 1, To: to, Count: n}
 		if to > p.Next.Seq {
 			p.Next.Seq, p.Next.ID = to, ""
 		}
