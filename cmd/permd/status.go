@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ import (
 func (a *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "status",
-		Annotations: readsOnly,
+		Annotations: cli.ReadsOnly,
 		Short:       "Show the daemon's status",
 		Long: `Show where the daemon listens, which rules are in force, the state of its
 journal and memory, and any problems. The exit code is 0 even if the daemon is
@@ -68,6 +69,9 @@ func (a *app) renderStatus(s *daemon.Status) {
 	fmt.Fprintf(out, "  policy   %s\n", cli.Short(s.Digest))
 	for i := range s.Policy.Layers {
 		fmt.Fprintf(out, "  %s\n", daemon.LayerLine(&s.Policy.Layers[i]))
+	}
+	if s.Bundle != nil {
+		fmt.Fprintf(out, "  bundle   %s\n", strings.Join(s.Bundle.Lines(), "\n           "))
 	}
 	if s.Shadow != nil {
 		fmt.Fprintf(out, "  shadow   %s\n", s.Shadow.Line())

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/logging"
@@ -31,7 +32,8 @@ type Manager struct {
 	OPA    *plugins.Manager
 	Config *Config
 
-	log *slog.Logger
+	log    *slog.Logger
+	bundle *bundlePlugin // nil if there is none
 }
 
 // New returns a manager that has connected to nothing yet.
@@ -84,6 +86,7 @@ func (m *Manager) Stop() {
 // the credentials themselves are OPA's own.
 type auth struct {
 	rest.HTTPAuthPlugin
+	limits limits
 }
 
 func authName(service string) string { return "permd.credentials." + service }
@@ -98,7 +101,9 @@ func newAuth(c *Config, name string) (*auth, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &auth{inner}, nil
+	l := limits{https: strings.HasPrefix(c.services[name].url, "https:"), oci: c.services[name].oci}
+	l.bundles = c.Bundle != nil && c.Bundle.Service == name
+	return &auth{inner, l}, nil
 }
 
 // NewClient implements [rest.HTTPAuthPlugin].
@@ -107,7 +112,7 @@ func (a *auth) NewClient(c rest.Config) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client.Transport = &bounded{next: client.Transport}
+	client.Transport = &bounded{client.Transport, a.limits}
 	return client, nil
 }
 
