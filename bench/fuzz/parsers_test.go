@@ -51,6 +51,8 @@ var parsers = map[string]string{
 	"internal/lexpath":             "internal/lexpath.FuzzIn internal/lexpath.FuzzFold",
 	"internal/strictjson":          "internal/strictjson.FuzzCheck internal/strictjson.FuzzFastCheck internal/strictjson.FuzzSplit internal/strictjson.FuzzParseString internal/strictjson.FuzzFind internal/strictjson.FuzzShorten",
 	"internal/toolschema":          "internal/toolschema.FuzzCheck",
+	"policy/decisionlogs":          "policy/decisionlogs.FuzzConfig",
+	"policy/decisionlogs/masking":  "policy/decisionlogs/masking.FuzzMask",
 	"policy/imports":               "policy/imports.FuzzTranslate",
 	"policy/list":                  "policy/list.FuzzParse policy/list.FuzzNamed",
 	"policy/settings":              "policy/settings.FuzzParse",

@@ -1,6 +1,7 @@
 package masking
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -9,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/permd/permd/internal/strictjson"
 )
 
 // maxRules bounds what masks one event, maxDepth how deep a path leads.
@@ -95,7 +98,7 @@ func ruleOf(v ast.Value) (r rule, err error) {
 			case name == "path" && isText:
 				r.path = string(text)
 			case name == "value":
-				if r.value, err = ast.JSON(value); err != nil {
+				if r.value, err = plainOf(value); err != nil {
 					return r, errors.New("the value of a mask is no JSON")
 				}
 			default:
@@ -114,6 +117,20 @@ func ruleOf(v ast.Value) (r rule, err error) {
 		return r, fmt.Errorf("a mask has the path %q, which does not lead below /%s", r.path, strings.Join(maskable, ", /"))
 	}
 	return r, nil
+}
+
+// plainOf returns a value as events have it, whose numbers are no texts.
+func plainOf(v ast.Value) (plain any, err error) {
+	value, err := ast.JSON(v)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	err = strictjson.Unmarshal(data, &plain)
+	return plain, err
 }
 
 // spellings are the names that a part of a path can mean: itself, percent-encoded as OPA

@@ -55,7 +55,7 @@ type daemon struct {
 	witness *witness
 	heads   *heads.Sender
 	sender  *decisionlogs.Uploader // of the journal, to the organisation's service
-	lost    []chain.Head // which the journal had before the start, and does not have
+	lost    []chain.Head           // which the journal had before the start, and does not have
 	pauses  *pause.Store
 	recent  explain.Recent    // for permd explain
 	kept    *arguments.Keeper // for permd explain after a restart, and for replays; nil in tests

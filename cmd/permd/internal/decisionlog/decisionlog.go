@@ -6,6 +6,8 @@ package decisionlog
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,14 +34,18 @@ import (
 // events.
 const PolicyDir = "log.d"
 
-// fileName is the name of the file in the state folder that says how far the log was sent.
-const fileName = "decision-log.json"
+// file returns the path of the file that says how far the log was sent, one for each data
+// folder.
+func file(dirs xdg.Dirs) string {
+	sum := sha256.Sum256([]byte(dirs.Data))
+	return filepath.Join(dirs.State, "sent-"+hex.EncodeToString(sum[:6]))
+}
 
 // New returns what sends a journal. Nothing is sent before Run.
 func New(dirs xdg.Dirs, r *journal.Reader, log *slog.Logger, now func() time.Time) *decisionlogs.Uploader {
 	t := &target{dirs: dirs, log: log}
 	return decisionlogs.New(decisionlogs.Options{
-		Source: records{r}, Target: t.get, File: filepath.Join(dirs.State, fileName), Log: log, Now: now,
+		Source: records{r}, Target: t.get, File: file(dirs), Log: log, Now: now,
 	})
 }
 
