@@ -89,7 +89,7 @@ type note struct {
 type state struct {
 	chain       string
 	newest, cut int64 // decisions
-	notes  []note
+	notes       []note
 }
 
 // Read returns the page behind a position.
