@@ -170,11 +170,11 @@ func (u *Uploader) round(ctx context.Context) time.Duration {
 		u.recovered()
 		return between(target.Config.MinDelay, target.Config.MaxDelay)
 	}
-	return u.failed(err)
+	return u.noteFailure(err)
 }
 
-// failed notes a failure and returns how long to wait before the next attempt.
-func (u *Uploader) failed(err error) time.Duration {
+// noteFailure notes a failure and returns how long to wait before the next attempt.
+func (u *Uploader) noteFailure(err error) time.Duration {
 	now := u.o.Now()
 	u.set(func(s *Status) {
 		s.Configured = true

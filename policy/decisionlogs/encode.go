@@ -13,8 +13,8 @@ import (
 	"github.com/permd/permd/policy/decisionlogs/event"
 )
 
-// GapPath is the path of an event that says what of the log is missing.
-const GapPath = "permd/gap"
+// gapPath is the path of an event that says what of the log is missing.
+const gapPath = "permd/gap"
 
 // item is an event to send.
 type item struct {
@@ -69,7 +69,7 @@ func (u *Uploader) items(ctx context.Context, page *Page) (list []item) {
 // gap returns an event that says that decisions are missing.
 func (u *Uploader) gap(labels map[string]string, at Position, lost int64, what map[string]any, after Position) item {
 	data, err := json.Marshal(map[string]any{
-		"labels": labels, "decision_id": fmt.Sprintf("gap-%s-%d-%v-%v", at.Chain, at.Seq, what["reason"], what["to"]), "path": GapPath,
+		"labels": labels, "decision_id": fmt.Sprintf("gap-%s-%d-%v-%v", at.Chain, at.Seq, what["reason"], what["to"]), "path": gapPath,
 		"timestamp": u.o.Now().UTC().Format(time.RFC3339Nano), "custom": map[string]any{"permd": map[string]any{"gap": what}},
 	}, json.Deterministic(true))
 	if err != nil {

@@ -95,13 +95,13 @@ type state struct {
 // Read returns the page behind a position.
 func Read(ctx context.Context, r *journal.Reader, from Position) (Page, error) {
 	var p Page
-	st, same, err := look(ctx, r, from)
+	st, same, err := inspect(ctx, r, from)
 	if err != nil {
 		return p, fmt.Errorf("reading the journal: %w", err)
 	}
 	if !same {
 		p.Replaced, from = true, Position{}
-		if st, _, err = look(ctx, r, from); err != nil {
+		if st, _, err = inspect(ctx, r, from); err != nil {
 			return p, fmt.Errorf("reading the journal: %w", err)
 		}
 	}
@@ -126,9 +126,9 @@ func Read(ctx context.Context, r *journal.Reader, from Position) (Page, error) {
 	return p, p.findLost(ctx, r, from)
 }
 
-// look reads what the database says of what follows a position, and whether it is of this
+// inspect reads what the database says of what follows a position, and whether it is of this
 // journal.
-func look(ctx context.Context, r *journal.Reader, from Position) (st state, same bool, err error) {
+func inspect(ctx context.Context, r *journal.Reader, from Position) (st state, same bool, err error) {
 	err = r.View(ctx, func(tx *sql.Tx) (err error) {
 		var id []byte
 		if err := tx.QueryRowContext(ctx, "SELECT id, newest, cut FROM chain, retained").Scan(&id, &st.newest, &st.cut); err != nil {

@@ -152,7 +152,7 @@ func FuzzMask(f *testing.F) {
 		if !ok || !strings.HasPrefix(rest, "input/") {
 			return
 		}
-		r.parts = strings.Split(rest, "/")
+		r.steps = strings.Split(rest, "/")
 		_ = r.apply(event)
 		if event["decision_id"] != "d" || event["result"] == nil {
 			t.Errorf("%q: %v", path, event)
@@ -161,13 +161,13 @@ func FuzzMask(f *testing.F) {
 			return
 		}
 		var at any = event
-		for i, part := range r.parts {
+		for i, part := range r.steps {
 			m, ok := at.(map[string]any)
 			if !ok {
 				return
 			}
 			v, there := m[part]
-			if there && i == len(r.parts)-1 {
+			if there && i == len(r.steps)-1 {
 				t.Errorf("%q is still there", path)
 			}
 			at = v

@@ -27,7 +27,7 @@ var maskable = []string{"input", "result", "nd_builtin_cache", "custom"}
 // rule is one mask: it removes what a path leads to, or puts a value there.
 type rule struct {
 	path   string
-	parts  []string
+	steps  []string
 	upsert bool
 	value  any
 }
@@ -59,7 +59,7 @@ func rulesOf(v ast.Value) (rules []rule, err error) {
 		switch {
 		case a.upsert == b.upsert:
 			// From the end, so that what is removed of an array moves nothing that is still to be.
-			return comparePaths(b.parts, a.parts)
+			return comparePaths(b.steps, a.steps)
 		case a.upsert:
 			return -1
 		}
@@ -112,8 +112,8 @@ func ruleOf(v ast.Value) (r rule, err error) {
 		return r, fmt.Errorf("an element of the mask is %s, and must be a path or an object", ast.ValueName(v))
 	}
 	rest, ok := strings.CutPrefix(r.path, "/")
-	r.parts = strings.Split(rest, "/")
-	if !ok || !slices.Contains(maskable, r.parts[0]) || slices.Contains(r.parts, "") || len(r.parts) > maxDepth {
+	r.steps = strings.Split(rest, "/")
+	if !ok || !slices.Contains(maskable, r.steps[0]) || slices.Contains(r.steps, "") || len(r.steps) > maxDepth {
 		return r, fmt.Errorf("a mask has the path %q, which does not lead below /%s", r.path, strings.Join(maskable, ", /"))
 	}
 	return r, nil
@@ -153,7 +153,7 @@ func (r *rule) apply(event map[string]any) error {
 			return err
 		}
 	} else {
-		_, changed = remove(event, r.parts)
+		_, changed = remove(event, r.steps)
 	}
 	if !changed {
 		return nil // as in OPA: there is nothing to mask
@@ -204,16 +204,16 @@ func remove(v any, parts []string) (without any, removed bool) {
 // put puts the value where the path leads, and makes objects on the way to it. What the event
 // has no part of is not made.
 func (r *rule) put(event map[string]any) (bool, error) {
-	if _, ok := event[r.parts[0]]; !ok {
+	if _, ok := event[r.steps[0]]; !ok {
 		return false, nil
 	}
-	if len(r.parts) == 1 {
-		event[r.parts[0]] = r.value
+	if len(r.steps) == 1 {
+		event[r.steps[0]] = r.value
 		return true, nil
 	}
-	node := event[r.parts[0]]
-	for i, part := range r.parts[1:] {
-		last := i == len(r.parts)-2
+	node := event[r.steps[0]]
+	for i, part := range r.steps[1:] {
+		last := i == len(r.steps)-2
 		switch at := node.(type) {
 		case map[string]any:
 			name := part

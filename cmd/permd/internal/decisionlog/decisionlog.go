@@ -30,9 +30,9 @@ import (
 	"github.com/permd/permd/policy/source"
 )
 
-// PolicyDir is the name of the folder in the organisation's with the policies that mask and drop
+// policyDir is the name of the folder in the organisation's with the policies that mask and drop
 // events.
-const PolicyDir = "log.d"
+const policyDir = "log.d"
 
 // file returns the path of the file that says how far the log was sent, one for each data
 // folder.
@@ -115,7 +115,7 @@ func (t *target) get() (*decisionlogs.Target, error) {
 
 // policies reads the policies that mask and drop.
 func (t *target) policies() ([]source.File, error) {
-	tree, err := source.Read(filepath.Join(t.dirs.Org, PolicyDir), source.Access{Owners: []uint32{0, uint32(os.Geteuid())}})
+	tree, err := source.Read(filepath.Join(t.dirs.Org, policyDir), source.Access{Owners: []uint32{0, uint32(os.Geteuid())}})
 	if err != nil {
 		return nil, fmt.Errorf("reading the policies of decision logs, without which nothing is sent: %w", err)
 	}
