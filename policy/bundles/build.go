@@ -36,6 +36,20 @@ type SigningKey struct {
 	ID, Scope string
 }
 
+// Verifier is what verifies the signatures of bundles: OPA's configuration of it.
+type Verifier = bundle.VerificationConfig
+
+// NewVerifier returns what verifies with one public key, in PEM.
+func NewVerifier(public, algorithm, id, scope string) (*Verifier, error) {
+	if strings.HasPrefix(algorithm, "HS") {
+		return nil, errShared
+	}
+	key := &bundle.KeyConfig{Key: public, Algorithm: algorithm, Scope: scope}
+	return bundle.NewVerificationConfig(map[string]*bundle.KeyConfig{id: key}, id, scope, nil), nil
+}
+
+var errShared = errors.New("permd takes no shared secrets, as who verifies could sign: use a key pair, as for RS256 or ES256")
+
 var testPackage = regexp.MustCompile(`(?m)^package permd\.org_test\s*$`)
 
 // Build returns a bundle without a signature. The same contents make the same bytes.
@@ -105,7 +119,7 @@ func Sign(data []byte, key SigningKey) ([]byte, error) {
 
 func (k *SigningKey) sign(payload any) (string, error) {
 	if strings.HasPrefix(k.Algorithm, "HS") {
-		return "", errors.New("permd takes no shared secrets, as who verifies could sign: use a key pair, as for RS256 or ES256")
+		return "", errShared
 	}
 	alg, ok := jwa.LookupSignatureAlgorithm(k.Algorithm)
 	if !ok {

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/open-policy-agent/opa/v1/bundle"
 	"github.com/open-policy-agent/opa/v1/util"
 
 	"github.com/permd/permd/internal/statefile"
@@ -37,7 +36,7 @@ type Accepted struct {
 // Its methods must not be called concurrently.
 type Keeper struct {
 	dir      string
-	config   *bundle.VerificationConfig // nil if no signature is needed
+	config   *Verifier // nil if no signature is needed
 	now      func() time.Time
 	accepted *Accepted // nil for none
 	err      error     // what was accepted is not known
@@ -45,7 +44,7 @@ type Keeper struct {
 
 // Keep returns a keeper for a folder, which need not exist. config verifies bundles; nil is for
 // those without a signature.
-func Keep(dir string, config *bundle.VerificationConfig, now func() time.Time) *Keeper {
+func Keep(dir string, config *Verifier, now func() time.Time) *Keeper {
 	k := &Keeper{dir: dir, config: config, now: now}
 	data, err := k.read(acceptedName, maxAccepted)
 	switch {

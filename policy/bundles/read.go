@@ -67,7 +67,7 @@ type Signed struct {
 // Read reads a bundle with the rules of the organisation. With a nil config its signature is
 // not verified; Verified says so. Whether it has expired, and whether its revision may follow
 // another, is for [Bundle.Follows].
-func Read(data []byte, config *bundle.VerificationConfig) (*Bundle, error) {
+func Read(data []byte, config *Verifier) (*Bundle, error) {
 	entries, err := unpack(data)
 	if err != nil {
 		return nil, err

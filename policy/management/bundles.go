@@ -50,7 +50,7 @@ type loader interface {
 // store before it is kept on the disk, and takes no error for one that cannot be kept.
 type bundlePlugin struct {
 	manager  *Manager
-	source   *opabundle.Source
+	config   *opabundle.Source
 	loader   loader
 	activate Activate
 	changed  func()
@@ -65,8 +65,8 @@ type bundlePlugin struct {
 // goroutine, and their status reported if that is configured. changed is called after each change
 // of what BundleStatus returns. It is called before Start, and only if Config.Bundle is set.
 func (m *Manager) TakeBundles(activate Activate, changed func()) (err error) {
-	p := &bundlePlugin{manager: m, source: m.Config.Bundle, activate: activate, changed: changed}
-	p.report.Name = OrgBundle
+	p := &bundlePlugin{manager: m, config: m.Config.Bundle, activate: activate, changed: changed}
+	p.report.Name = orgBundle
 	p.state.Source = m.Config.BundleSource()
 	if p.loader, err = p.newLoader(); err != nil {
 		return err
@@ -98,6 +98,15 @@ func (c *Config) BundleSource() string {
 	}
 }
 
+// Verification returns what verifies the bundle, nil if the organisation says that it needs no
+// signature.
+func (c *Config) Verification() *bundles.Verifier {
+	if c.Unsigned && !c.Bundle.Signing.SignatureRequired() {
+		return nil
+	}
+	return c.Bundle.Signing
+}
+
 // BundleStatus returns how the delivery of the bundle is.
 func (m *Manager) BundleStatus() BundleStatus {
 	if m.bundle == nil {
@@ -109,7 +118,7 @@ func (m *Manager) BundleStatus() BundleStatus {
 }
 
 func (p *bundlePlugin) newLoader() (l loader, err error) {
-	s := p.source
+	s := p.config
 	if strings.HasPrefix(s.Resource, "file://") {
 		u, err := url.Parse(s.Resource)
 		if err != nil {
@@ -137,7 +146,7 @@ func (p *bundlePlugin) newLoader() (l loader, err error) {
 			WithSizeLimitBytes(size).WithBundlePersistence(true).WithBundleParserOpts(opts), nil
 	}
 	return download.New(s.Config, client, s.Resource).WithCallback(p.process).WithBundleVerificationConfig(s.Signing).
-		WithSizeLimitBytes(size).WithBundlePersistence(true).WithLazyLoadingMode(true).WithBundleName(OrgBundle).WithBundleParserOpts(opts), nil
+		WithSizeLimitBytes(size).WithBundlePersistence(true).WithLazyLoadingMode(true).WithBundleName(orgBundle).WithBundleParserOpts(opts), nil
 }
 
 // Start implements [plugins.Plugin].
@@ -199,7 +208,7 @@ func (p *bundlePlugin) process(ctx context.Context, u download.Update) error {
 		p.manager.OPA.UpdatePluginStatus(opabundle.Name, &plugins.Status{State: plugins.StateOK})
 	}
 	if s := status.Lookup(p.manager.OPA); s != nil {
-		s.BulkUpdateBundleStatus(map[string]*opabundle.Status{OrgBundle: &report})
+		s.BulkUpdateBundleStatus(map[string]*opabundle.Status{orgBundle: &report})
 	}
 	p.changed()
 	return err

@@ -20,8 +20,8 @@ const ConfigName = "opa.yaml"
 // MaxConfig is the maximum length of a configuration, in bytes.
 const MaxConfig = 256 << 10
 
-// OrgBundle is the name of the bundle that has rules of the organisation.
-const OrgBundle = "org"
+// orgBundle is the name of the bundle that has rules of the organisation.
+const orgBundle = "org"
 
 // Config is a checked configuration. It holds the part of OPA's that permd honours, and
 // nothing else: what is not known, or has no effect in permd, is an error of Parse.
@@ -51,8 +51,8 @@ type service struct {
 	files       []string       // that hold secrets
 }
 
-// ConfigError is why a configuration cannot be used.
-type ConfigError struct {
+// configError is why a configuration cannot be used.
+type configError struct {
 	File string
 	Line int // from 1; 0 if not known
 	Text string
@@ -60,7 +60,7 @@ type ConfigError struct {
 }
 
 // Error returns the place and the problem.
-func (e *ConfigError) Error() string {
+func (e *configError) Error() string {
 	if e.Line == 0 {
 		return fmt.Sprintf("reading %s: %s", e.File, e.Text)
 	}
@@ -68,24 +68,24 @@ func (e *ConfigError) Error() string {
 }
 
 // Hint returns what to write instead, "" if unknown.
-func (e *ConfigError) Hint() string { return e.Fix }
+func (e *configError) Hint() string { return e.Fix }
 
 // Parse reads a configuration, in YAML or JSON. Nothing in it is replaced from the
-// environment. The error is a *ConfigError.
+// environment. The error is a *configError.
 func Parse(file string, data []byte) (*Config, error) {
 	if len(data) > MaxConfig {
-		return nil, &ConfigError{File: file, Text: fmt.Sprintf("the file is longer than %d bytes", MaxConfig)}
+		return nil, &configError{File: file, Text: fmt.Sprintf("the file is longer than %d bytes", MaxConfig)}
 	}
 	raw, lines, err := parseYAML(data)
 	if err == nil {
 		err = check(raw, lines)
 	}
 	if err != nil {
-		if e, ok := errors.AsType[*ConfigError](err); ok {
+		if e, ok := errors.AsType[*configError](err); ok {
 			e.File = file
 			return nil, e
 		}
-		return nil, &ConfigError{File: file, Text: err.Error()}
+		return nil, &configError{File: file, Text: err.Error()}
 	}
 	c := &Config{raw: raw, services: map[string]service{}}
 	if err := c.read(); err != nil {
@@ -96,12 +96,12 @@ func Parse(file string, data []byte) (*Config, error) {
 }
 
 // problem is an error at a path of keys, with which its text begins.
-func problem(path, fix, format string, args ...any) *ConfigError {
-	return &ConfigError{Text: path + " " + fmt.Sprintf(format, args...), Fix: fix}
+func problem(path, fix, format string, args ...any) *configError {
+	return &configError{Text: path + " " + fmt.Sprintf(format, args...), Fix: fix}
 }
 
 // read takes what is needed from the checked values.
-func (c *Config) read() *ConfigError {
+func (c *Config) read() *configError {
 	for name, v := range section(c.raw, "services") {
 		s, err := readService("services."+name, v.(map[string]any))
 		if err != nil {
@@ -125,7 +125,7 @@ func (c *Config) read() *ConfigError {
 	return c.readBundle()
 }
 
-func readService(path string, v map[string]any) (service, *ConfigError) {
+func readService(path string, v map[string]any) (service, *configError) {
 	s := service{oci: v["type"] == "oci"}
 	s.url, _ = v["url"].(string)
 	u, err := url.Parse(s.url)
@@ -170,7 +170,7 @@ func readService(path string, v map[string]any) (service, *ConfigError) {
 
 func loopback(host string) bool { return host == "127.0.0.1" || host == "::1" || host == "localhost" }
 
-func (c *Config) readKey(id string) *ConfigError {
+func (c *Config) readKey(id string) *configError {
 	path := "keys." + id
 	v := section(section(c.raw, "keys"), id)
 	algorithm, _ := v["algorithm"].(string)
@@ -192,18 +192,18 @@ func (c *Config) readKey(id string) *ConfigError {
 	return nil
 }
 
-func (c *Config) readBundle() *ConfigError {
+func (c *Config) readBundle() *configError {
 	bundles := section(c.raw, "bundles")
 	for _, name := range slices.Sorted(maps.Keys(bundles)) {
-		if name != OrgBundle {
-			return problem("bundles."+name, "name it "+OrgBundle, "is not the name of a layer that takes its rules from a bundle")
+		if name != orgBundle {
+			return problem("bundles."+name, "name it "+orgBundle, "is not the name of a layer that takes its rules from a bundle")
 		}
 	}
 	if bundles == nil {
 		return nil
 	}
-	const path = "bundles." + OrgBundle
-	v := section(bundles, OrgBundle)
+	const path = "bundles." + orgBundle
+	v := section(bundles, orgBundle)
 	if v == nil {
 		return problem(path, "", "is missing")
 	}
@@ -228,7 +228,7 @@ func (c *Config) readBundle() *ConfigError {
 	if err != nil {
 		return problem(path, "", "cannot be used: %v", err)
 	}
-	c.Bundle = got.Bundles[OrgBundle]
+	c.Bundle = got.Bundles[orgBundle]
 	return nil
 }
 

@@ -55,6 +55,6 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Docker-Content-Digest", name)
 	w.Header().Set("Content-Length", fmt.Sprint(len(data)))
 	if req.Method != http.MethodHead {
-		w.Write(data)
+		_, _ = w.Write(data)
 	}
 }

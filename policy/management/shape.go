@@ -23,7 +23,7 @@ var (
 	polling = &shape{keys: map[string]*shape{
 		"min_delay_seconds": number, "max_delay_seconds": number, "long_polling_timeout_seconds": number,
 	}}
-	whole = &shape{keys: map[string]*shape{
+	everything = &shape{keys: map[string]*shape{
 		"labels": {names: text},
 		"services": {names: &shape{keys: map[string]*shape{
 			"url": text, "type": text, "headers": {names: text}, "response_header_timeout_seconds": number,
@@ -50,18 +50,18 @@ var (
 )
 
 // notHonoured is what to do instead of keys of OPA that permd does not honour.
-var notHonoured = map[string]string{
+var notHonoured = map[string]string{ //nolint:gosec // names of keys, and no secrets
 	"token":                 "put it into a file and name that with token_path",
 	"private_key":           "leave it out: permd only verifies",
 	"allow_insecure_tls":    "name the server's certificate authority with tls.ca_cert",
 	"exclude_files":         "leave it out: each file must be signed",
-	"bundle":                "use bundles." + OrgBundle,
+	"bundle":                "use bundles." + orgBundle,
 	"persistence_directory": "leave it out: permd keeps bundles in its state folder",
 }
 
 // check compares the whole configuration with its shape. lines are those of paths.
 func check(v map[string]any, lines map[string]int) error {
-	return whole.check("", v, lines)
+	return everything.check("", v, lines)
 }
 
 func (s *shape) check(path string, v any, lines map[string]int) error {
@@ -70,7 +70,7 @@ func (s *shape) check(path string, v any, lines map[string]int) error {
 		e.Line = lines[at]
 		return e
 	}
-	kind := ""
+	var kind string
 	switch v := v.(type) {
 	case map[string]any:
 		if s.keys == nil && s.names == nil {
@@ -138,7 +138,7 @@ func parseYAML(data []byte) (map[string]any, map[string]int, error) {
 	}
 	var more yaml.Node
 	if dec.Decode(&more) == nil {
-		return nil, nil, &ConfigError{Line: more.Line, Text: "there is more than one document"}
+		return nil, nil, &configError{Line: more.Line, Text: "there is more than one document"}
 	}
 	lines := map[string]int{}
 	v, err := value(doc.Content[0], "", lines, 0)
@@ -147,7 +147,7 @@ func parseYAML(data []byte) (map[string]any, map[string]int, error) {
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, nil, &ConfigError{Line: doc.Content[0].Line, Text: "is no object"}
+		return nil, nil, &configError{Line: doc.Content[0].Line, Text: "is no object"}
 	}
 	return m, lines, nil
 }
@@ -157,7 +157,7 @@ const maxNesting = 12
 
 func value(n *yaml.Node, path string, lines map[string]int, depth int) (any, error) {
 	wrong := func(format string, args ...any) error {
-		return &ConfigError{Line: n.Line, Text: fmt.Sprintf(format, args...)}
+		return &configError{Line: n.Line, Text: fmt.Sprintf(format, args...)}
 	}
 	if n.Anchor != "" || n.Kind == yaml.AliasNode {
 		return nil, wrong("anchors and aliases are not read")
@@ -171,10 +171,10 @@ func value(n *yaml.Node, path string, lines map[string]int, depth int) (any, err
 		for i := 0; i < len(n.Content); i += 2 {
 			k := n.Content[i]
 			if k.Kind != yaml.ScalarNode || k.Tag == "!!merge" || k.Tag == "!!null" {
-				return nil, &ConfigError{Line: k.Line, Text: "a key is no text"}
+				return nil, &configError{Line: k.Line, Text: "a key is no text"}
 			}
 			if _, twice := out[k.Value]; twice {
-				return nil, &ConfigError{Line: k.Line, Text: fmt.Sprintf("the key %q occurs twice", k.Value)}
+				return nil, &configError{Line: k.Line, Text: fmt.Sprintf("the key %q occurs twice", k.Value)}
 			}
 			at := strings.TrimPrefix(path+"."+k.Value, ".")
 			lines[at] = k.Line

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/open-policy-agent/opa/v1/bundle"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions/effects/mounts"
@@ -49,6 +48,22 @@ const folder = "bundles"
 // Open reads the configuration, and the last good bundle. It returns nil if no bundle is
 // configured. owners are the uids that may own the configuration besides root.
 func Open(dirs xdg.Dirs, owners []uint32, files *mounts.FS) (*Delivery, error) {
+	config, err := configuration(dirs, owners, files)
+	if err != nil || config == nil {
+		return nil, err
+	}
+	d := &Delivery{config: config, owners: owners, now: time.Now, missing: "no bundle of " + config.BundleSource() + " was taken yet"}
+	d.keeper = bundles.Keep(filepath.Join(dirs.Data, folder), config.Verification(), d.now)
+	if d.last, err = d.keeper.Last(); err != nil {
+		d.missing = err.Error()
+	} else if d.last != nil {
+		d.missing = ""
+	}
+	return d, nil
+}
+
+// configuration reads the organisation's configuration, nil if it has no bundle.
+func configuration(dirs xdg.Dirs, owners []uint32, files *mounts.FS) (*management.Config, error) {
 	name := filepath.Join(dirs.Org, management.ConfigName)
 	data, err := mounts.Look(files, name, func(name string) ([]byte, error) { return readConfig(name, owners) })
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,28 +73,20 @@ func Open(dirs xdg.Dirs, owners []uint32, files *mounts.FS) (*Delivery, error) {
 		return nil, fmt.Errorf("reading the configuration of bundles: %w", err)
 	}
 	config, err := management.Parse(name, data)
-	if err != nil {
+	if err != nil || config.Bundle == nil {
 		return nil, err
 	}
-	if config.Bundle == nil {
-		return nil, nil
-	}
-	d := &Delivery{config: config, owners: owners, now: time.Now, missing: "no bundle of " + config.BundleSource() + " was taken yet"}
-	d.keeper = bundles.Keep(filepath.Join(dirs.Data, folder), verification(config), d.now)
-	if d.last, err = d.keeper.Last(); err != nil {
-		d.missing = err.Error()
-	} else if d.last != nil {
-		d.missing = ""
-	}
-	return d, nil
+	return config, nil
 }
 
-// verification is what verifies bundles, nil if they need no signature.
-func verification(c *management.Config) *bundle.VerificationConfig {
-	if !c.Bundle.Signing.SignatureRequired() {
-		return nil // Parse has made sure that the organisation says so
+// Verification returns what verifies the bundles of this machine, nil if none are configured, or
+// they need no signature.
+func Verification(dirs xdg.Dirs, owners []uint32) (*bundles.Verifier, error) {
+	config, err := configuration(dirs, owners, mounts.New())
+	if err != nil || config == nil {
+		return nil, err
 	}
-	return c.Bundle.Signing
+	return config.Verification(), nil
 }
 
 // readConfig reads the configuration, which must be root's: it names whose rules count.
