@@ -38,6 +38,7 @@ type Delivery struct {
 	keeper  *bundles.Keeper
 	last    *bundles.Bundle // the last good one, nil for none
 	missing string          // why there is none, "" if there is
+	failed  string          // why bundles are not taken at all, "" if they are
 	manager *management.Manager
 }
 
@@ -128,7 +129,6 @@ func (d *Delivery) Run(ctx context.Context, store *policy.Store, log *slog.Logge
 	if d == nil {
 		return
 	}
-	log = log.With("source", d.config.BundleSource())
 	m, err := d.start(ctx, store, log, changed)
 	if err != nil {
 		d.fail(err)
@@ -144,7 +144,7 @@ func (d *Delivery) Run(ctx context.Context, store *policy.Store, log *slog.Logge
 func (d *Delivery) fail(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.missing = err.Error()
+	d.failed = err.Error()
 }
 
 func (d *Delivery) start(ctx context.Context, store *policy.Store, log *slog.Logger, changed func()) (*management.Manager, error) {
@@ -187,7 +187,7 @@ func (d *Delivery) activate(ctx context.Context, store *policy.Store, log *slog.
 	if err != nil {
 		return "", err
 	}
-	log.Info("a bundle of org is in force", "revision", b.Revision, "key", b.KeyID, "files", len(b.Files), "digest", b.Digest)
+	log.Info("a bundle of org is in force", "source", d.config.BundleSource(), "revision", b.Revision, "key", b.KeyID, "files", len(b.Files), "digest", b.Digest)
 	return b.Revision, nil
 }
 
@@ -223,6 +223,9 @@ func (d *Delivery) Status() *Status {
 		s.Revision, s.Expires, s.Expired = b.Revision, b.Expires, b.Expired(d.now())
 	} else if s.Error == "" {
 		s.Error = d.missing
+	}
+	if d.failed != "" {
+		s.Error = d.failed
 	}
 	return s
 }
