@@ -73,6 +73,9 @@ func (a *app) renderStatus(s *daemon.Status) {
 	if s.Bundle != nil {
 		fmt.Fprintf(out, "  bundle   %s\n", strings.Join(s.Bundle.Lines(), "\n           "))
 	}
+	for _, line := range s.Policy.Restrictions {
+		fmt.Fprintf(out, "  forbids  %s\n", line)
+	}
 	if s.Shadow != nil {
 		fmt.Fprintf(out, "  shadow   %s\n", s.Shadow.Line())
 	}
