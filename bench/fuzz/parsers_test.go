@@ -52,6 +52,8 @@ var parsers = map[string]string{
 	"internal/strictjson":          "internal/strictjson.FuzzCheck internal/strictjson.FuzzFastCheck internal/strictjson.FuzzSplit internal/strictjson.FuzzParseString internal/strictjson.FuzzFind internal/strictjson.FuzzShorten",
 	"internal/toolschema":          "internal/toolschema.FuzzCheck",
 	"policy/bundles":               "policy/bundles.FuzzRead",
+	"policy/decisionlogs":          "policy/decisionlogs.FuzzConfig",
+	"policy/decisionlogs/masking":  "policy/decisionlogs/masking.FuzzMask",
 	"policy/management":            "policy/management.FuzzParse",
 	"policy/imports":               "policy/imports.FuzzTranslate",
 	"policy/list":                  "policy/list.FuzzParse policy/list.FuzzNamed",

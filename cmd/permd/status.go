@@ -10,6 +10,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/daemon"
+	"github.com/permd/permd/cmd/permd/internal/decisionlog"
 	"github.com/permd/permd/decisions/journal/names"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
@@ -96,6 +97,9 @@ func (a *app) renderStatus(s *daemon.Status) {
 		fmt.Fprintf(out, "           %s\n", daemon.LostLine(&s.Lost[i]))
 	}
 	for _, line := range daemon.RetentionLines(&s.Journal.Retention) {
+		fmt.Fprintf(out, "           %s\n", line)
+	}
+	for _, line := range decisionlog.Lines(s.Sent, time.Now()) {
 		fmt.Fprintf(out, "           %s\n", line)
 	}
 	if s.Journal.Failing != "" {

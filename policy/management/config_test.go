@@ -66,7 +66,7 @@ func TestParseRefuses(t *testing.T) {
 	for _, tt := range []struct{ name, from, to, want string }{
 		{"an unknown section", "labels:", "server: {}\nlabels:", "opa.yaml:1: server is not known, or not honoured by permd"},
 		{"OPA's folder", "labels:", "persistence_directory: /x\nlabels:", "persistence_directory is not honoured by permd"},
-		{"an unknown key", "resource: logs", "mask_decision: /x", "decision_logs.mask_decision is not known"},
+		{"an unknown key", "resource: logs", "console: /x", "decision_logs.console is not known"},
 		{"a secret in the file", "token_path: /etc/permd/token", "token: s3cret", "services.control.credentials.bearer.token is not honoured by permd"},
 		{"a header with a secret", "X-Tenant", "authorization", "services.control.headers.authorization would put a secret into this file"},
 		{"no encryption check", "headers:", "allow_insecure_tls: true\n    headers:", "services.control.allow_insecure_tls is not honoured"},

@@ -40,7 +40,7 @@ var (
 		}}},
 		"status": {keys: map[string]*shape{"service": text, "partition_name": text}},
 		"decision_logs": {keys: map[string]*shape{
-			"service": text, "partition_name": text, "resource": text,
+			"service": text, "partition_name": text, "resource": text, "mask_decision": text, "drop_decision": text,
 			"reporting": {keys: map[string]*shape{
 				"upload_size_limit_bytes": number, "min_delay_seconds": number, "max_delay_seconds": number,
 			}},

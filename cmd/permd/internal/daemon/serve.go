@@ -177,6 +177,7 @@ func (s *server) run(ctx context.Context) error {
 	all.Go(func() { s.watch(serving) })
 	all.Go(func() { s.watchPlaces(serving) })
 	all.Go(func() { s.keepWitness(serving) })
+	all.Go(func() { s.sender.Run(serving) })
 	all.Go(func() { s.keepRevisions(serving) })
 	all.Go(func() { s.tryHeld(serving) })
 	all.Go(func() { s.notifier.Run(serving) })

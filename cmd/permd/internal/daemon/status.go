@@ -17,6 +17,7 @@ import (
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/decisions/journal/chain"
 	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/decisionlogs"
 	"github.com/permd/permd/remember"
 	"github.com/permd/permd/socket/admin"
 )
@@ -36,6 +37,8 @@ type Status struct {
 	// Bundle is how rules of the organisation are delivered, nil if they are not.
 	Bundle  *orgbundle.Status `json:"bundle,omitzero"`
 	Journal journal.Status    `json:"journal"`
+	// Sent is how far the journal was sent to the organisation's service, nil if it is not to be.
+	Sent *decisionlogs.Status `json:"decisionLogs,omitzero"`
 	// Lost are heads that the journal had when the daemon started last, and does not have.
 	Lost []chain.Head `json:"lostHeads,omitzero"`
 	// Verified is what permd log verify found last, nil if it was not called yet.
@@ -75,7 +78,7 @@ func (d *daemon) status() Status {
 		Unasked: d.runs.list(), NotPlain: d.engine.NotPlain.Counts(),
 		Unanswered: d.engine.Mounts.Stuck(), Stuck: d.stuck(time.Now()), Sockets: d.files.list(), SelfCheck: d.watchdog.failure(),
 	}
-	s.Arguments = d.kept.Status()
+	s.Arguments, s.Sent = d.kept.Status(), d.sender.Status()
 	s.Verified = records.Verified(d.dirs)
 	s.Pauses, s.Locked = d.pausesInForce()
 	s.Degraded = s.Locked != "" || s.Bundle != nil && s.Bundle.Expired || s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" ||
