@@ -68,7 +68,7 @@ type situation struct {
 	reject                  bool
 	choice, run             string
 	where                   string // the effect is: "" in the project, "elsewhere", or "tagged" as outside
-	deny                    Layer // the layer that denies, "" for none
+	deny                    Layer  // the layer that denies, "" for none
 	orgAsk, userAsk         string
 	projectAsk, baseAsk     string
 	orgAllow, userAllow     string

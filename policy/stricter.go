@@ -116,6 +116,9 @@ func stricter(inForce, read Switches) (use Switches, unseen string) {
 			unseen = one.key
 		}
 	}
+	if key := use.tightenTrust(&read); key != "" {
+		unseen = key
+	}
 	if read.Reload != inForce.Reload {
 		unseen = "reload"
 	}

@@ -115,6 +115,7 @@ func LayerLine(l *policy.LayerStatus) string {
 	if l.Agents > 0 {
 		rules += ", " + cli.Plural(l.Agents, "agent")
 	}
+	rules += trustText(l.Trust)
 	where := ""
 	if len(l.Paths) > 0 {
 		where = " in " + l.Paths[0]
