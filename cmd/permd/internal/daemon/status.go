@@ -115,7 +115,6 @@ func LayerLine(l *policy.LayerStatus) string {
 	if l.Agents > 0 {
 		rules += ", " + cli.Plural(l.Agents, "agent")
 	}
-	rules += trustText(l.Trust)
 	where := ""
 	if len(l.Paths) > 0 {
 		where = " in " + l.Paths[0]
@@ -123,6 +122,7 @@ func LayerLine(l *policy.LayerStatus) string {
 	if n := len(l.Warnings); n > 0 {
 		where += ", " + cli.Plural(n, "warning")
 	}
+	where += trustText(l.Trust)
 	switch l.State {
 	case policy.StateDegraded:
 		since := l.Since.Local().Format(time.DateTime)

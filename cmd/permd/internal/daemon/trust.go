@@ -95,7 +95,7 @@ func trustText(t *policy.Trust) string {
 	case t == nil:
 		return ""
 	case t.Problem != "":
-		return ", whose allows do not count: " + t.Problem
+		return "; its allows do not count: " + t.Problem
 	case t.By == decisions.Org:
 		return ", trusted by the organisation"
 	}
