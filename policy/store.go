@@ -354,6 +354,8 @@ func (s *Store) basis(st *state, uid uint32, project *layerState) rules.Basis {
 	parts := []string{s.shipped, strconv.FormatBool(st.switches.OnlyOrg), strconv.FormatBool(st.switches.DenyOnFailure), strconv.FormatBool(st.switches.RefuseDeclared)}
 	if is.Trusted = s.trusts(st, project); is.Trusted {
 		parts = append(parts, "trusted")
+	} else if project != nil {
+		is.TrustProblem = project.assessed.Problem
 	}
 	combine(&is, parts, st.org, st.users[uid], project, st.base)
 	return is

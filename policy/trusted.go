@@ -173,7 +173,7 @@ type lapse struct {
 
 // withoutTrust returns what a snapshot is made of, but that the project's allows do not count.
 func withoutTrust(is rules.Basis) rules.Basis {
-	is.Trusted, is.Digest = false, source.Digest([]string{is.Digest, "trust has ended"}, nil)
+	is.Trusted, is.TrustProblem, is.Digest = false, trustEnded, source.Digest([]string{is.Digest, "trust has ended"}, nil)
 	return is
 }
 

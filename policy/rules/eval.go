@@ -37,6 +37,9 @@ type Basis struct {
 	Quarantined []string // files whose allows do not count, because they were emptied just now
 	OnlyOrg     bool     // allows of user and project do not count
 	Trusted     bool     // those of the project may count
+	// TrustProblem is why those of the project do not count although somebody trusts, or trusted,
+	// it; "" for nothing.
+	TrustProblem string
 	// denyOnFailure is set if what cannot be evaluated is denied, not asked.
 	DenyOnFailure bool
 	Table         *programs.Table
@@ -53,6 +56,7 @@ type Snapshot struct {
 	quarantined   []string
 	onlyOrg       bool
 	trusted       bool
+	trustProblem  string
 	denyOnFailure bool
 	table         *programs.Table
 	profiles      *tools.Profiles
@@ -64,14 +68,14 @@ type Snapshot struct {
 // NewSnapshot returns a snapshot that keeps no results.
 func NewSnapshot(b Basis) *Snapshot {
 	return &Snapshot{
-		digest: b.Digest, layers: b.Layers, unknown: b.Unknown, quarantined: b.Quarantined, onlyOrg: b.OnlyOrg, trusted: b.Trusted, denyOnFailure: b.DenyOnFailure,
+		digest: b.Digest, layers: b.Layers, unknown: b.Unknown, quarantined: b.Quarantined, onlyOrg: b.OnlyOrg, trusted: b.Trusted, trustProblem: b.TrustProblem, denyOnFailure: b.DenyOnFailure,
 		table: b.Table, profiles: b.Profiles, limiter: b.Limiter,
 	}
 }
 
 // Same reports whether a snapshot has the same rules as a former one, and all are known.
 func (s *Snapshot) Same(former *Snapshot) bool {
-	return former.unknown == nil && s.unknown == nil && former.digest == s.digest && former.trusted == s.trusted && slices.Equal(former.layers, s.layers)
+	return former.unknown == nil && s.unknown == nil && former.digest == s.digest && former.trusted == s.trusted && former.trustProblem == s.trustProblem && slices.Equal(former.layers, s.layers)
 }
 
 // Digest identifies the rules, the program table, the profiles and the settings.
@@ -93,6 +97,10 @@ func (s *Snapshot) OnFailure() decisions.Verdict {
 
 // Trusted reports whether the project's allows count, which is bounded by the table of precedence.
 func (s *Snapshot) Trusted() bool { return s.trusted }
+
+// TrustProblem is why the project's allows do not count although somebody trusts, or trusted, it;
+// "" for nothing.
+func (s *Snapshot) TrustProblem() string { return s.trustProblem }
 
 // Evaluate returns the rules that fire for an effect.
 //
