@@ -122,11 +122,13 @@ func (s *Store) write(p *Pin) error {
 			err = nil
 		}
 	}
+	path := filepath.Join(s.dir, nameOf(p))
 	if err == nil {
-		err = statefile.Replace(filepath.Join(s.dir, nameOf(p)), data)
-	}
-	if err == nil {
-		err = syncFolder(s.dir)
+		if err = statefile.Replace(path, data); err == nil {
+			if err = syncFolder(s.dir); err != nil { // nobody is told that it is trusted
+				err = errors.Join(err, os.Remove(path))
+			}
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("storing which project is trusted: %w", err)
