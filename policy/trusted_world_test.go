@@ -126,4 +126,3 @@ func (w *trusting) decide(t testing.TB, uid uint32, cwd, text string) *decisions
 		Peer: decisions.Peer{UID: uid}, Session: decisions.SessionRef{ID: "s1", Mode: "default"},
 	})[0]
 }
-
