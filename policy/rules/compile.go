@@ -231,7 +231,7 @@ func parse(u Unit, ps *diag.List) *moduleSet {
 			return out
 		}
 		if f.IsList() {
-			m, err := u.compileList(&f)
+			m, err := u.listModule(&f)
 			if err != nil {
 				AddListProblems(f, err, ps)
 				continue
@@ -276,7 +276,7 @@ func parse(u Unit, ps *diag.List) *moduleSet {
 	return out
 }
 
-func (u *Unit) compileList(f *source.File) (*ast.Module, error) {
+func (u *Unit) listModule(f *source.File) (*ast.Module, error) {
 	if u.trusts(f.Name) {
 		return list.CompileTrusted(string(u.Layer), f.Name, f.Data, u.Table)
 	}

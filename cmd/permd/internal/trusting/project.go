@@ -76,8 +76,8 @@ func ownList(root string) (*source.File, error) {
 	return &t.Files[0], nil
 }
 
-// read reads the rules of a project.
-func read(root string) (*project, error) {
+// load reads the rules of a project.
+func load(root string) (*project, error) {
 	own, err := ownList(root)
 	switch {
 	case err != nil:

@@ -40,17 +40,18 @@ allow, and have it count from now on. DIR is a folder in the project, by default
 the working directory. Without it, a project can only make permd stricter.
 
 The list is trusted as it is shown, byte for byte, in this folder alone, by you
-alone, and for a time. When it changes, its allows stop at once, and what it asked
-about and denied stays until you trust it again, or revoke your trust.
+alone, and for a time. When it changes, its allows stop at once, and what it
+asked about and denied stays until you trust it again, or revoke your trust.
 
 A trusted project may allow runs in it, files in it that its list names from its
 root (./), and hosts. It never allows what is guarded (secrets, start-up files,
-.git, agents' settings, pipelines), what is not understood, tools of servers, what
-only the agent says, or a run that a shipped rule asks about for a reason of its
-own, such as sudo and git push --force. Lists in the folders above are not trusted
-with it. Rules of the organisation and of you that ask or deny come before it.
+.git, agents' settings, pipelines), what is not understood, tools of servers,
+what only the agent says, or a run that a shipped rule asks about for a reason
+of its own, such as sudo and git push --force. Lists in the folders above are
+not trusted with it. Rules of the organisation and of you that ask or deny come
+before it.
 
-The digest that is shown is what an organisation approves (trusted in permd.toml).
+An organisation approves the digest that is shown (trusted in permd.toml).
 Agents are denied this command.
 
 ` + cli.ExitCodes,
@@ -94,7 +95,7 @@ func (c *command) run(ctx context.Context, dir string) error {
 	if c.revoke {
 		return c.end(ctx, root)
 	}
-	p, err := read(root)
+	p, err := load(root)
 	if err != nil {
 		return err
 	}
