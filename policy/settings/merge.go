@@ -47,7 +47,7 @@ func Merge(org, user Settings) (Settings, error) {
 		Notify:      cmp.Or(org.Notify, user.Notify, NotifyFull),
 		Reload:      cmp.Or(org.Reload, user.Reload, ReloadAuto),
 
-		ProjectTrust: cmp.Or(org.ProjectTrust, TrustUser),
+		ProjectTrust: org.ProjectTrust, // the rules know the default
 		Trusted:      org.Trusted,
 
 		RefuseDeclared: org.RefuseDeclared || user.RefuseDeclared,
