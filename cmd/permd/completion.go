@@ -33,7 +33,7 @@ func (a *app) completionCommand() *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:         "completion SHELL",
-		Annotations: readsOnly,
+		Annotations: cli.ReadsOnly,
 		Short:       "Print a shell completion script",
 		Long: `Print a script that lets SHELL (bash, zsh or fish) complete permd's commands and
 options, the ids of recent decisions, of calls that wait and of remembered

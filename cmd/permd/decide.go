@@ -34,7 +34,7 @@ func (a *app) decideCommand() *cobra.Command {
 	var o decideOptions
 	cmd := &cobra.Command{
 		Use:         "decide FILE|-",
-		Annotations: readsOnly,
+		Annotations: cli.ReadsOnly,
 		Short:       "Decide calls from a file",
 		Long: `Decide the calls in FILE, or on standard input. The input is one JSON document
 or JSON lines: ACP messages (session/request_permission, with the session/update

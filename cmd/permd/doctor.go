@@ -15,7 +15,7 @@ import (
 func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "doctor",
-		Annotations: readsOnly,
+		Annotations: cli.ReadsOnly,
 		Short:       "Diagnose problems",
 		Long: `Check permd's directories, settings, rules, databases, sockets, daemon and
 systemd units, and the configuration of harnesses and ACP clients. Also list

@@ -24,7 +24,7 @@ func (a *app) explainCommand() *cobra.Command {
 	var whatIf string
 	cmd := &cobra.Command{
 		Use:         "explain FILE|-|DECISION",
-		Annotations: readsOnly,
+		Annotations: cli.ReadsOnly,
 		Short:       "Explain a decision and show what would allow it",
 		Long: `Explain a decision in the journal, or decide and explain the calls in FILE or on
 standard input (the same input as permd decide).

@@ -34,7 +34,7 @@ For a call with very many effects, only the strictest are stored.`
 func (a *app) logShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "show DECISION",
-		Annotations: readsOnly,
+		Annotations: cli.ReadsOnly,
 		Short:       "Show a decision with its effects and rules",
 		Long: `Show a decision: verdict, reason, effects, the rules that matched, who asked,
 the answer and who gave it, whether it was run, and what its session asked next.
@@ -104,7 +104,7 @@ func (a *app) logFollowCommand() *cobra.Command {
 	var o records.Selection
 	cmd := &cobra.Command{
 		Use:         "follow",
-		Annotations: readsOnly,
+		Annotations: cli.ReadsOnly,
 		Short:       "Print decisions as they are made",
 		Long: `Print decisions as they are made, until interrupted. Requires a running daemon.
 
@@ -168,7 +168,7 @@ func (a *app) logVerifyCommand() *cobra.Command {
 	var with records.VerifyOptions
 	cmd := &cobra.Command{
 		Use:         "verify",
-		Annotations: readsOnly,
+		Annotations: cli.ReadsOnly,
 		Short:       "Find decisions that were changed, removed or forged",
 		Long: `Verify the journal's chain of hashes, with or without a running daemon: find
 decisions, answers and reports that were changed, removed, exchanged, forged or

@@ -18,7 +18,7 @@ func (a *app) logExportCommand() *cobra.Command {
 	format := records.Formats[0]
 	cmd := &cobra.Command{
 		Use:         "export",
-		Annotations: readsOnly,
+		Annotations: cli.ReadsOnly,
 		Short:       "Write all decisions as JSON lines, OPA events or CSV",
 		Long: `Write all decisions, or those that are selected, to standard output, the oldest
 first. The formats are jsonl, a JSON object a line as permd log list --json has
@@ -72,7 +72,7 @@ func (a *app) logStatsCommand() *cobra.Command {
 	var o records.Selection
 	cmd := &cobra.Command{
 		Use:         "stats",
-		Annotations: readsOnly,
+		Annotations: cli.ReadsOnly,
 		Short:       "Count decisions by verdict, agent, tool and day",
 		Long: `Count the decisions of the last 30 days, or of the time that is given: verdicts,
 who decided, what you answered, agents, tools and days. permd log list --by
@@ -126,7 +126,7 @@ func (a *app) todayCommand() *cobra.Command {
 	var day cli.Moment
 	cmd := &cobra.Command{
 		Use:         "today",
-		Annotations: readsOnly,
+		Annotations: cli.ReadsOnly,
 		Short:       "Show in ten lines what your agents did today",
 		Long: `Show what agents did today, or on another day, in at most ten lines: what was
 allowed, asked and denied, what you answered, the last that was denied, who

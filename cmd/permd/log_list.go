@@ -30,7 +30,7 @@ func (a *app) logListCommand() *cobra.Command {
 	var o logOptions
 	cmd := &cobra.Command{
 		Use:         "list",
-		Annotations: readsOnly,
+		Annotations: cli.ReadsOnly,
 		Short:       "List or count decisions, newest last",
 		Long: `List decisions, newest last: time, verdict, effects, agent and id, and in wide
 terminals the reason and the project. "ask, allowed" and "ask, denied" are

@@ -139,7 +139,7 @@ func (a *app) rememberListCommand() *cobra.Command {
 	var f choiceFilter
 	cmd := &cobra.Command{
 		Use:         "list",
-		Annotations: readsOnly,
+		Annotations: cli.ReadsOnly,
 		Short:       "List remembered choices, newest last",
 		Long: `List the choices in force, newest last: what is allowed or denied, where, how
 often the choice matched a call, even if a rule decided it, until when it holds,
@@ -204,7 +204,7 @@ func (a *app) printChoices(list []admin.Choice) error {
 func (a *app) rememberShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "show CHOICE...",
-		Annotations: readsOnly,
+		Annotations: cli.ReadsOnly,
 		Short:       "Show choices in full",
 		Long: `Show choices with everything that they depend on (project, script contents, time
 limit) and the decision that each of them answered: when, by which agent and in

@@ -26,7 +26,7 @@ func (a *app) rememberExportCommand() *cobra.Command {
 	format := "rules"
 	cmd := &cobra.Command{
 		Use:         "export [CHOICE...]",
-		Annotations: readsOnly,
+		Annotations: cli.ReadsOnly,
 		Short:       "Print remembered choices as rules",
 		Long: `Print remembered choices in the format of rules.yaml, each with a comment that
 says where it applies: those with the given ids, or all that match the options.

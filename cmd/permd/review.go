@@ -90,7 +90,7 @@ func (a *app) reviewWeb(ctx context.Context, o webOptions) error {
 	quiet.Err = io.Discard
 	s, err := reviewweb.New(reviewweb.Options{
 		Listener: ln, Root: a.root,
-		Rules: func(ctx context.Context) ([]rules.RuleInfo, error) { return a.rules(ctx, nil, &folderOptions{}) },
+		Rules: func(ctx context.Context) ([]rules.RuleInfo, error) { return a.policies().Rules(ctx) },
 		Again: func(ctx context.Context, rec *decisions.Record) (*explain.Explanation, string, error) {
 			return replay.Explain(ctx, &quiet, a.root, rec)
 		},

@@ -104,15 +104,10 @@ type errorJSON struct {
 	Code    int    `json:"exitCode"`
 }
 
-// readsOnly annotates commands that cannot change what permd decides. Agents are
-// denied every command without it, see
-// decisions/effects/own/own_commands.txt.
-var readsOnly = map[string]string{"effect": "reads"}
-
 func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:         "permd",
-		Annotations: readsOnly,
+		Annotations: cli.ReadsOnly,
 		Short:       "Decide whether an AI agent's tool call may run",
 		Long: `permd decides whether an AI agent's tool call may run. Editors and agent
 harnesses send it each call over a Unix socket; it answers allow, deny or ask,

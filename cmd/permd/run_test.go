@@ -27,10 +27,6 @@ func TestRunWithoutCommandLine(t *testing.T) {
 		says string
 	}{
 		{"version", func(a *app) error { return a.version() }, cli.ExitOK, "permd "},
-		{"policy check", func(a *app) error {
-			return a.policyCheck(t.Context(), []string{"../../examples/policies/user"}, folderOptions{})
-		}, cli.ExitOK, "ok: "},
-		{"policy list", func(a *app) error { return a.policyList(t.Context(), nil, folderOptions{}) }, cli.ExitOK, "base"},
 		{"log list", func(a *app) error { return a.logList(t.Context(), logOptions{limit: 1}) }, cli.ExitError, "there is no journal yet"},
 		{"status", func(a *app) error { return a.status(t.Context()) }, cli.ExitUnreachable, "permd serve"},
 		{"decide", func(a *app) error {

@@ -17,7 +17,7 @@ import (
 func (a *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "status",
-		Annotations: readsOnly,
+		Annotations: cli.ReadsOnly,
 		Short:       "Show the daemon's status",
 		Long: `Show where the daemon listens, which rules are in force, the state of its
 journal and memory, and any problems. The exit code is 0 even if the daemon is

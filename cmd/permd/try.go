@@ -26,7 +26,7 @@ func (a *app) tryCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:         "try TEXT",
-		Annotations: readsOnly,
+		Annotations: cli.ReadsOnly,
 		Short:       "Decide shell text without a daemon",
 		Long: `Decide shell text as if an agent wanted to run it now, and print what permd
 decide prints. TEXT is one argument: quote it, so that your own shell does not

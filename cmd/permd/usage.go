@@ -120,7 +120,7 @@ func nearest(name string, names []string, before string) string {
 
 // group returns a command that does nothing but hold subcommands.
 func group(use, short, long, example string, subs ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Long: long + "\n\n" + cli.ExitCodes, Example: example, Annotations: readsOnly, RunE: func(c *cobra.Command, args []string) error {
+	cmd := &cobra.Command{Use: use, Short: short, Long: long + "\n\n" + cli.ExitCodes, Example: example, Annotations: cli.ReadsOnly, RunE: func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return helpOf(c)
 		}
@@ -143,7 +143,7 @@ func helpOf(cmd *cobra.Command) error {
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "help [COMMAND...]",
-		Annotations: readsOnly,
+		Annotations: cli.ReadsOnly,
 		GroupID:     "setup",
 		Short:       "Help about any command",
 		Long: `Print what permd COMMAND --help prints.

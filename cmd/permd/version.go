@@ -12,7 +12,7 @@ import (
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "version",
-		Annotations: readsOnly,
+		Annotations: cli.ReadsOnly,
 		Short:       "Print version and build information",
 		Long: `Print the version of permd, the revision it was built from, and the versions of
 Go and Open Policy Agent. Include the output in bug reports.

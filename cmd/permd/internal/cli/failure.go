@@ -82,3 +82,8 @@ func HintOf(err error, otherwise string) string {
 	}
 	return otherwise
 }
+
+// ReadsOnly annotates commands that cannot change what permd decides. Agents are
+// denied every command without it, see
+// decisions/effects/own/own_commands.txt.
+var ReadsOnly = map[string]string{"effect": "reads"}

@@ -16,6 +16,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/internal/ctty"
 	"github.com/permd/permd/internal/processname"
 	"github.com/permd/permd/remember/pause"
 	"github.com/permd/permd/socket/admin"
@@ -29,7 +30,7 @@ type pauses struct{ d *daemon }
 // Pause begins a pause. Each of them begins at a terminal, so that no program in the
 // background can.
 func (p pauses) Pause(ctx context.Context, peer decisions.Peer, n admin.NewPause) (admin.Pause, error) {
-	if !hasTerminal(peer.PID) {
+	if !ctty.Has(peer.PID) {
 		return admin.Pause{}, admin.Refusal("a pause begins at a terminal")
 	}
 	set := pause.Setting{
@@ -85,7 +86,7 @@ func (p pauses) Resume(ctx context.Context, peer decisions.Peer) (admin.Ended, e
 
 // Unlock ends a lock, at a terminal.
 func (p pauses) Unlock(ctx context.Context, peer decisions.Peer) (admin.Ended, error) {
-	if !hasTerminal(peer.PID) {
+	if !ctty.Has(peer.PID) {
 		return admin.Ended{}, admin.Refusal("permd is unlocked at a terminal")
 	}
 	return p.end(ctx, peer, "permd unlock", true)

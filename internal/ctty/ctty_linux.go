@@ -1,4 +1,5 @@
-package daemon
+// Package ctty reports whether a process has a controlling terminal.
+package ctty
 
 import (
 	"bytes"
@@ -6,8 +7,8 @@ import (
 	"strconv"
 )
 
-// hasTerminal reports whether a process has a controlling terminal.
-func hasTerminal(pid int32) bool {
+// Has reports whether a process has a controlling terminal.
+func Has(pid int32) bool {
 	if pid <= 0 {
 		return false // it is in another namespace
 	}

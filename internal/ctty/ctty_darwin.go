@@ -1,9 +1,9 @@
-package daemon
+package ctty
 
 import "golang.org/x/sys/unix"
 
-// hasTerminal reports whether a process has a controlling terminal.
-func hasTerminal(pid int32) bool {
+// Has reports whether a process has a controlling terminal.
+func Has(pid int32) bool {
 	if pid <= 0 {
 		return false
 	}
