@@ -115,7 +115,7 @@ func Register(m socket.Methods, d Deps) {
 		if err := decode(params, &struct{}{}); err != nil {
 			return nil, err
 		}
-		return func(context.Context) (any, error) { return d.Status(d.Readable(c)), nil }, nil
+		return func(context.Context) (any, error) { return d.Status(d.readable(c)), nil }, nil
 	}
 	m[MethodReload] = func(_ *socket.Conn, params strictjson.Value) (run, error) {
 		var p ReloadParams
@@ -136,7 +136,7 @@ func Register(m socket.Methods, d Deps) {
 		if err != nil {
 			return nil, err
 		}
-		f.UID = d.Readable(c)
+		f.UID = d.readable(c)
 		return func(ctx context.Context) (any, error) { return list(ctx, d.Log, f) }, nil
 	}
 	m[MethodShow] = func(c *socket.Conn, params strictjson.Value) (run, error) {
@@ -168,7 +168,7 @@ func Register(m socket.Methods, d Deps) {
 			return nil, invalidParams("prefix is missing")
 		}
 		return func(ctx context.Context) (any, error) {
-			ids, err := d.Log.IDs(ctx, d.Readable(c), p.Prefix, MaxFound)
+			ids, err := d.Log.IDs(ctx, d.readable(c), p.Prefix, MaxFound)
 			if err != nil {
 				return nil, fmt.Errorf("reading the journal: %w", err)
 			}
@@ -181,14 +181,14 @@ func Register(m socket.Methods, d Deps) {
 		if err != nil {
 			return nil, err
 		}
-		f.UID = d.Readable(c)
+		f.UID = d.readable(c)
 		return func(ctx context.Context) (any, error) { return follow(ctx, d.Log, f) }, nil
 	}
 }
 
-// Readable returns whose records a peer may read: the peer's own uid, or nil for everybody's.
+// readable returns whose records a peer may read: the peer's own uid, or nil for everybody's.
 // The peers of a daemon that serves one person are that person and root, who may read all.
-func (d *Deps) Readable(c *socket.Conn) *uint32 {
+func (d *Deps) readable(c *socket.Conn) *uint32 {
 	if !d.System {
 		return nil
 	}
@@ -197,7 +197,7 @@ func (d *Deps) Readable(c *socket.Conn) *uint32 {
 
 // MayRead reports whether a peer may read a record.
 func (d *Deps) MayRead(c *socket.Conn, r *decisions.Record) bool {
-	uid := d.Readable(c)
+	uid := d.readable(c)
 	return uid == nil || r.Peer.UID == *uid && r.Unreadable == ""
 }
 

@@ -50,7 +50,7 @@ func registerTally(m socket.Methods, d *Deps) {
 		case !slices.IsSortedFunc(p.Starts, time.Time.Compare):
 			return nil, invalidParams("starts must be ascending")
 		}
-		p.Selected.UID = d.Readable(c)
+		p.Selected.UID = d.readable(c)
 		return func(ctx context.Context) (any, error) {
 			t, err := d.Log.Tally(ctx, p.Selected, p.By, p.Starts)
 			if err != nil {

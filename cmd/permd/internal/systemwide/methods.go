@@ -17,7 +17,7 @@ type reach int
 const (
 	// nothing: the method is about the whole daemon, or tells of everybody's calls.
 	nothing reach = iota
-	// own: the method itself looks only at what is the peer's uid's: admin.Deps.Readable for
+	// own: the method itself looks only at what is the peer's uid's: admin.Deps for
 	// records, and the owner of choices, questions, pauses and rules.
 	own
 )

@@ -21,8 +21,8 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// UserName is the name of the user that the packages make for the daemon.
-const UserName = "permd"
+// userName is the name of the user that the packages make for the daemon.
+const userName = "permd"
 
 // Find returns the folders of a system-wide daemon in that environment. It fails where such
 // a daemon must not run: on a system whose kernel does not tell the groups of a peer, as
@@ -33,7 +33,7 @@ func Find(e xdg.Env) (xdg.Dirs, error) {
 		return xdg.Dirs{}, cli.Failf(cli.ExitUsage, "start permd serve as each user",
 			"permd serves several people on Linux alone: this system does not tell the groups of who connects")
 	case e.UID == 0:
-		return xdg.Dirs{}, cli.Failf(cli.ExitUsage, "start it as the user "+UserName+": systemctl start permd.socket permd-admin.socket",
+		return xdg.Dirs{}, cli.Failf(cli.ExitUsage, "start it as the user "+userName+": systemctl start permd.socket permd-admin.socket",
 			"permd does not serve several people as root: what it reads of them must not be able to change the machine")
 	}
 	dirs, err := xdg.Find(e, xdg.Options{System: true})
@@ -122,6 +122,6 @@ func CheckData(dir string) error {
 		return nil
 	}
 	at := cli.Quote(dir)
-	return cli.Failf(cli.ExitError, "as root: install -d -m 0700 -o "+UserName+" -g "+UserName+" "+at,
+	return cli.Failf(cli.ExitError, "as root: install -d -m 0700 -o "+userName+" -g "+userName+" "+at,
 		"the folder of the databases is not permd's alone: %v", err)
 }
