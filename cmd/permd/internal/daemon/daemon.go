@@ -241,6 +241,7 @@ func (d *daemon) adminMethods(ending <-chan struct{}, reload func(ctx context.Co
 	d.registerShadow(m)
 	d.registerCosts(m)
 	if d.dirs.System {
+		d.userRules().Register(m)
 		systemwide.Restrict(m)
 	}
 	return m

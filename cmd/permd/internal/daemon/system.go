@@ -4,10 +4,13 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/systemwide"
+	"github.com/permd/permd/cmd/permd/internal/userrules"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/internal/xdg"
@@ -51,6 +54,18 @@ func (s *server) socketOptions() socket.ListenOptions {
 		return socket.ListenOptions{}
 	}
 	return socket.ForGroup(s.members.Group)
+}
+
+// userRules are the rules that people give to the daemon.
+func (d *daemon) userRules() *userrules.Store {
+	return &userrules.Store{
+		Dir:  func(uid uint32) string { return account.UserRules(d.dirs, uid) },
+		Org:  filepath.Join(d.dirs.Org, account.PolicyDir),
+		Load: func(ctx context.Context, uid uint32) error { return d.rules.Prepare(ctx, uid, "") },
+		Record: func(ctx context.Context, peer decisions.Peer, text string) error {
+			return d.recordAct(ctx, peer, "permd policy push", text)
+		},
+	}
 }
 
 // statusFor returns the status as a user may see it; nil is for who may see everything. What

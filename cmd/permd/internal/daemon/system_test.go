@@ -13,9 +13,11 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/cmd/permd/internal/rulecost"
 	"github.com/permd/permd/cmd/permd/internal/shadow"
+	"github.com/permd/permd/cmd/permd/internal/userrules"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/internal/xdg"
@@ -149,6 +151,8 @@ var othersTry = map[string]struct {
 	admin.MethodPause:            {params: []string{`{"seconds":60}`}, refused: true}, // no terminal
 	admin.MethodResume:           {params: []string{`{}`}},
 	admin.MethodUnlock:           {params: []string{`{}`}, refused: true}, // no terminal
+	userrules.MethodPush:         {params: []string{`{"files":[{"name":"../4701/policy.d/x.rego","text":""}]}`, `{"files":[{"name":"/x.rego","text":""}]}`}, refused: true},
+	userrules.MethodPull:         {params: []string{`{}`}},
 	shadow.Method:                {params: []string{`{}`}, refused: true},
 	rulecost.Method:              {params: []string{`{}`}, refused: true},
 }
@@ -170,10 +174,11 @@ func TestOthersSeeNothing(t *testing.T) {
 	decision := member(t, decided, "decisions", "decisionId")
 	choice := member(t, w.must(t, w.admin, ana, admin.MethodChoicesAdd, `{"verdict":"deny","kind":"run","line":"`+secret+`","scope":"user"}`), "choices", "choiceId")
 	change := member(t, w.must(t, w.admin, ana, admin.MethodChoicesHistory, `{}`), "changes", "changeId")
+	w.must(t, w.admin, ana, userrules.MethodPush, `{"files":[{"name":"rules.yaml","text":"deny:\n  run: [\"`+secret+`\"]\n"}]}`)
 	w.must(t, w.admin, ana, admin.MethodLock, `{"why":"`+secret+`"}`)
 	state := func() string {
 		var all []string
-		for _, m := range []string{admin.MethodChoicesList, admin.MethodQuestionsList, admin.MethodList, admin.MethodChoicesHistory} {
+		for _, m := range []string{admin.MethodChoicesList, admin.MethodQuestionsList, admin.MethodList, admin.MethodChoicesHistory, userrules.MethodPull} {
 			all = append(all, w.must(t, w.admin, ana, m, `{}`))
 		}
 		p := w.pauses.Of(ana)
@@ -205,6 +210,7 @@ func TestOthersSeeNothing(t *testing.T) {
 			}
 		}
 	}
+	w.must(t, w.admin, bob, userrules.MethodPush, `{"files":[],"uid":4701}`) // what a message says of uids means nothing
 	if after := state(); after != before {
 		t.Errorf("bob has changed what is ana's:\n%s\nbefore:\n%s", after, before)
 	}
@@ -214,5 +220,62 @@ func TestOthersSeeNothing(t *testing.T) {
 	}
 	if got := w.must(t, w.admin, 0, admin.MethodChoicesShow, `{"choiceIds":["`+choice+`"]}`); !strings.Contains(got, secret) {
 		t.Errorf("root does not see ana's choice: %s", got)
+	}
+}
+
+// TestPushedRules: what a person pushes is in force for that person alone, as a whole or not at
+// all.
+func TestPushedRules(t *testing.T) {
+	w := newSystemWorld(t)
+	for _, uid := range []uint32{ana, bob} {
+		w.must(t, w.methods, uid, "permd/session", `{"sessionId":"s","cwd":"/srv","agent":{"name":"claude-code","version":"1"}}`)
+	}
+	verdict := func(uid uint32) string {
+		return member(t, w.must(t, w.methods, uid, "permd/decide", `{"sessionId":"s","calls":[{"callId":"1","tool":{"name":"Bash"},"input":{"command":"frob"}}]}`), "decisions", "verdict")
+	}
+	push := func(name, text string) string {
+		raw, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.must(t, w.admin, ana, userrules.MethodPush, `{"files":[{"name":"`+name+`","text":`+string(raw)+`}]}`)
+	}
+	want := func(when, ofAna, ofBob string) {
+		t.Helper()
+		if a, b := verdict(ana), verdict(bob); a != ofAna || b != ofBob {
+			t.Errorf("%s: ana %s, bob %s; want %s and %s", when, a, b, ofAna, ofBob)
+		}
+	}
+	want("without rules", "ask", "ask")
+	if got := push("rules.yaml", "deny:\n  run: [frob]\n"); !strings.Contains(got, `"stored":true`) || strings.Contains(got, "waiting") {
+		t.Fatalf("pushed: %s", got)
+	}
+	want("pushed", "deny", "ask")
+	for name, text := range map[string]string{
+		"rules.yaml": "allow:\n  run: [\"frob", "x.rego": "package permd.org\n", "deep/x.rego": "package permd.user\n\nallow contains \"x\" if {",
+	} {
+		got := push(name, text)
+		if !strings.Contains(got, `"stored":false`) || !strings.Contains(got, `"severity":"error"`) || !strings.Contains(got, name) {
+			t.Errorf("%s: %s", name, got)
+		}
+		if strings.Contains(got, w.dirs.Data) {
+			t.Errorf("the problems of %s name the daemon's folders: %s", name, got)
+		}
+		want("after what was refused", "deny", "ask")
+	}
+	if got := w.must(t, w.admin, ana, userrules.MethodPull, `{}`); !strings.Contains(got, "frob") || strings.Contains(got, "x.rego") {
+		t.Errorf("pulled: %s", got)
+	}
+	info, err := os.Stat(account.UserRules(w.dirs, ana))
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder: %v, %v", info, err)
+	}
+	push("rules.yaml", "allow:\n  run: [frob]\n")
+	want("allowed", "allow", "ask")
+	w.must(t, w.admin, ana, userrules.MethodPush, `{"files":[]}`)
+	want("removed", "ask", "ask")
+	entries, err := os.ReadDir(filepath.Dir(account.UserRules(w.dirs, ana)))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("left are %v, %v", entries, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/cmd/permd/internal/rulecost"
 	"github.com/permd/permd/cmd/permd/internal/shadow"
+	"github.com/permd/permd/cmd/permd/internal/userrules"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/admin"
@@ -58,6 +59,10 @@ var reaches = map[string]reach{
 	admin.MethodResume: own,
 	admin.MethodLock:   own,
 	admin.MethodUnlock: own,
+
+	// The rules of the peer's uid.
+	userrules.MethodPush: own,
+	userrules.MethodPull: own,
 
 	// Reports on the calls of all people.
 	shadow.Method:   nothing,
