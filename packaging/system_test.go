@@ -161,12 +161,12 @@ func TestSystemdReads(t *testing.T) {
 		}
 		root := t.TempDir()
 		args := []string{"--root=" + root, file}
+		if err := os.Mkdir(filepath.Join(root, "etc"), 0o755); err != nil {
+			t.Fatal(err)
+		}
 		if tool == "systemd-tmpfiles" {
 			// The names of user and group are read in that root, so make them first.
 			for name, text := range map[string]string{"passwd": "root:x:0:0::/:/bin/sh\npermd:x:0:0::/:/bin/sh\n", "group": "root:x:0:\npermd:x:0:\n"} {
-				if err := os.MkdirAll(filepath.Join(root, "etc"), 0o755); err != nil {
-					t.Fatal(err)
-				}
 				if err := os.WriteFile(filepath.Join(root, "etc", name), []byte(text), 0o644); err != nil {
 					t.Fatal(err)
 				}
