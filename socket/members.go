@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -16,6 +17,16 @@ type Members struct {
 	// Admins is the group whose members may also see and manage what is others'; 0 if none
 	// but root may.
 	Admins uint32
+	// Arrived is called before the first message of a connection is read, or of each request
+	// over HTTP. It may take time, and may be nil.
+	Arrived func(ctx context.Context, uid uint32)
+}
+
+// Arrive calls Arrived, also of nil Members.
+func (m *Members) Arrive(ctx context.Context, uid uint32) {
+	if m != nil && m.Arrived != nil {
+		m.Arrived(ctx, uid)
+	}
 }
 
 // errNoMember is why a peer is turned away.

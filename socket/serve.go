@@ -270,7 +270,14 @@ func (s *server) admit(c net.Conn) {
 		s.limits.leave(peer.UID)
 		s.wg.Done()
 	}
-	go conn.read()
+	if s.Members == nil {
+		go conn.read()
+		return
+	}
+	go func() {
+		s.Members.Arrive(conn.ctx, peer.UID)
+		conn.read()
+	}()
 }
 
 // turnAway sends the error and closes the connection, without waiting for a client that

@@ -116,6 +116,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, e endpoint) {
 		s.replyError(w, s.apiErrorOf(r.Context(), errors.New("serving HTTP: nobody is at the other end")))
 		return
 	}
+	s.Socket.Members.Arrive(r.Context(), conn.peer.UID)
 	var body []byte
 	if e.method == http.MethodPost {
 		f := refused(gatehttp.CheckPost(r))

@@ -44,6 +44,8 @@ func (s *server) admitMembers(dirs xdg.Dirs) error {
 		return err
 	}
 	members, err := systemwide.ReadMembers(dirs)
+	// Not every message is about a session, whose declaration loads rules.
+	members.Arrived = func(ctx context.Context, uid uint32) { s.daemon.loadRules(ctx, uid) }
 	s.members = &members
 	return err
 }
@@ -54,6 +56,14 @@ func (s *server) socketOptions() socket.ListenOptions {
 		return socket.ListenOptions{}
 	}
 	return socket.ForGroup(s.members.Group)
+}
+
+// loadRules loads the rules of a user, as the first session of that user would. Where they
+// cannot be loaded, what needs them says so.
+func (d *daemon) loadRules(ctx context.Context, uid uint32) {
+	if err := d.rules.Prepare(ctx, uid, ""); err != nil {
+		d.log.Warn("the rules of a user could not all be read", "uid", uid, "error", err)
+	}
 }
 
 // userRules are the rules that people give to the daemon.

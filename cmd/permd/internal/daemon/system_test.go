@@ -69,6 +69,7 @@ func (w *systemWorld) call(t *testing.T, of socket.Methods, uid uint32, method, 
 	if c == nil {
 		c = &socket.Conn{ID: uint64(uid) + 1, Peer: decisions.Peer{UID: uid, GID: uid, PID: int32(os.Getpid())}}
 		w.conns[uid] = c
+		w.loadRules(t.Context(), uid) // as the server does
 	}
 	if of[method] == nil {
 		t.Fatalf("there is no method %s", method)
