@@ -132,7 +132,7 @@ func (s *Store) entryOfLine(l *Line, now time.Time) (*entry, error) {
 	}
 	switch l.Verdict {
 	case decisions.Allow:
-		if err := s.allowableLine(p, l.Scope); err != nil {
+		if err := s.allowableLine(l.UID, p, l.Scope); err != nil {
 			return nil, err
 		}
 	case decisions.Deny:
@@ -183,7 +183,7 @@ func expandHome(p *pattern.Pattern, home string) (*pattern.Pattern, error) {
 }
 
 // allowableLine returns why an allow of a line must not be remembered.
-func (s *Store) allowableLine(p *pattern.Pattern, scope ScopeKind) error {
+func (s *Store) allowableLine(uid uint32, p *pattern.Pattern, scope ScopeKind) error {
 	if off := s.state.Load().off; off != nil {
 		return off
 	}
@@ -202,7 +202,7 @@ func (s *Store) allowableLine(p *pattern.Pattern, scope ScopeKind) error {
 	for _, w := range p.Run.Words {
 		run.Args = append(run.Args, strings.Join(w, "*"))
 	}
-	q := decisions.MemoryQuery{Effect: &effects.Effect{Kind: effects.KindRun, Run: &run}}
+	q := decisions.MemoryQuery{UID: uid, Effect: &effects.Effect{Kind: effects.KindRun, Run: &run}}
 	if s.options.Allowable != nil {
 		if err := s.options.Allowable(&q); err != nil {
 			return fmt.Errorf("%w: %w", ErrNotRemembered, err)
