@@ -16,6 +16,8 @@ import (
 type Pause struct {
 	// Locked is set if all that would be allowed asks. Then no other member counts.
 	Locked bool
+	// Org is why the organisation has locked permd, "" if a person has.
+	Org string
 	// Project limits a pause to calls in one project, by its key (MemoryQuery.Key); it is
 	// "" for all.
 	Project string
@@ -60,7 +62,7 @@ func (p *Pause) over(m *evaluation, c *conclusion, passedOn func(results []effec
 			switch {
 			case e.Inherent() != inherent:
 			case p.Locked:
-				changed = o.lock() || changed
+				changed = o.lock(p.Org) || changed
 			default:
 				changed = p.apply(m, c, i, results) || changed
 			}
@@ -109,15 +111,19 @@ func (m *evaluation) projectOf() string {
 	return q.Key()
 }
 
-// lock makes a result ask, and reports whether it can.
-func (o *effectResult) lock() bool {
+// lock makes a result ask, and reports whether it can. org is Pause.Org.
+func (o *effectResult) lock(org string) bool {
+	who, until := "permd is locked", " until you run permd unlock in a terminal"
+	if org != "" {
+		who, until = "the organisation has locked permd (lock): "+org, ""
+	}
 	switch {
 	case o.verdict == Deny, o.row == RowFailure:
 		return false
 	case o.verdict == Allow:
-		o.reason, o.rules, o.choice, o.note = "permd is locked until you run permd unlock in a terminal", nil, nil, ""
+		o.reason, o.rules, o.choice, o.note = who+until, nil, nil, ""
 	default:
-		o.reason = "permd is locked: " + o.reason
+		o.reason = who + ": " + o.reason
 	}
 	o.verdict, o.by, o.needed = Ask, ByLock, NeededByRule
 	return true

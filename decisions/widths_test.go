@@ -44,6 +44,7 @@ func TestOffer(t *testing.T) {
 		{name: "user asks", command: "ls", fired: []Finding{finding(User, SetAsk)}, want: []string{"run ls|read ./", "run ls *|read ./"}},
 		{name: "user asks and forbids memory", command: "ls", fired: []Finding{remember(finding(User, SetAsk), false)}},
 		{name: "org asks", command: "ls", fired: []Finding{finding(Org, SetAsk)}},
+		{name: "org asks and forbids memory", command: "ls", fired: []Finding{remember(finding(Org, SetAsk), false)}},
 		{name: "org asks and permits memory", command: "ls", fired: []Finding{remember(finding(Org, SetAsk), true)}, want: []string{"run ls|read ./", "run ls *|read ./"}},
 		{name: "one of two org asks forbids", command: "ls", fired: []Finding{remember(finding(Org, SetAsk), true), finding(Org, SetAsk)}},
 		{name: "guarded: only the exact path", command: "echo x > .envrc", want: []string{"write ./.envrc|run echo x", "write ./.envrc|run echo x *"}},

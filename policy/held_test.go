@@ -158,7 +158,17 @@ func TestHeldAdmitted(t *testing.T) {
 	if wait := look(t, s, loosens(t, "frob")); wait == nil || wait.Mode != settings.ReloadReplaySafe || wait.Trial == nil || !strings.Contains(wait.Trial.Why, "reload in permd.toml") {
 		t.Errorf("reload = auto: %+v", wait)
 	}
-	sw.Reload, sw.Profile = settings.ReloadReplaySafe, settings.ProfileUnattended
+	sw.Reload = settings.ReloadReplaySafe
+	sw.Restrictions.Lock = "incident"
+	if wait := look(t, s, nil); wait != nil || s.Lock() == "" {
+		t.Errorf("a lock waits: %+v", wait)
+	}
+	sw.Restrictions.Lock = ""
+	if wait := look(t, s, loosens(t, "frob")); wait == nil || s.Lock() == "" || wait.Trial == nil || !strings.Contains(wait.Trial.Why, "lock") {
+		t.Errorf("without the lock: %+v", wait)
+	}
+	sw.Restrictions.Lock = "incident"
+	sw.Profile = settings.ProfileUnattended
 	if wait := look(t, s, nil); wait == nil || s.Unattended() {
 		t.Errorf("another profile: %+v", wait)
 	}

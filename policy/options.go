@@ -8,6 +8,7 @@ import (
 	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
+	"github.com/permd/permd/policy/restrictions"
 	"github.com/permd/permd/policy/source"
 )
 
@@ -25,6 +26,8 @@ type Switches struct {
 	Shadow         Shadow   // rules to try; they change what no rule means
 	Notify         string   // what notifications show; NotifyFull when empty
 	Reload         string   // when changed rules come into force; settings.ReloadAuto when empty
+	// Restrictions are what the organisation forbids beside its rules.
+	Restrictions restrictions.Restrictions
 }
 
 // Options configure where rules come from.

@@ -99,6 +99,7 @@ func (s *Store) shadowsOf(st, old *state) map[*rules.Snapshot]*rules.Snapshot {
 		is := rules.Basis{
 			OnlyOrg: st.switches.OnlyOrg, DenyOnFailure: st.switches.DenyOnFailure,
 			Table: used.Table(), Profiles: used.Profiles(), Limiter: &s.shadowLimits,
+			Restrictions: st.restrictions(),
 		}
 		combine(&is, []string{used.Digest(), "shadow"}, org, user, st.projects[at], st.base)
 		for i, l := range is.Layers {

@@ -23,6 +23,9 @@ type Status struct {
 	// Watching is why changes are only found by polling every 20 seconds; "" if
 	// the system reports them.
 	Watching string `json:"watching,omitzero"`
+	// Restrictions says what the organisation forbids beside its rules, a sentence for each
+	// setting.
+	Restrictions []string `json:"restrictions,omitzero"`
 	// Waiting is changed rules that are not in use yet, nil if there are none.
 	Waiting *Waiting `json:"waiting,omitzero"`
 }
@@ -133,6 +136,7 @@ func (s *Store) Status() Status { return s.state.Load().status() }
 
 func (st *state) status() Status {
 	out := Status{Watching: st.watchError, Waiting: st.held.status(st.switches.Reload)}
+	out.Restrictions = st.restricts()
 	if st.settingsErr != nil {
 		out.Settings, out.SettingsSince = st.settingsErr.Error(), st.settingsErrSince
 	}

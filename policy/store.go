@@ -333,11 +333,15 @@ func (s *Store) basis(st *state, uid uint32, project *layerState) rules.Basis {
 	is := rules.Basis{
 		OnlyOrg: st.switches.OnlyOrg, DenyOnFailure: st.switches.DenyOnFailure,
 		Table: s.tableFor(st, st.users[uid]), Profiles: s.profilesFor(st, st.users[uid]), Limiter: &s.limiter,
+		Restrictions: st.restrictions(),
 	}
 	if st.switches.RefuseDeclared {
 		is.Profiles = is.Profiles.WithoutDeclared()
 	}
 	parts := []string{s.shipped, strconv.FormatBool(st.switches.OnlyOrg), strconv.FormatBool(st.switches.DenyOnFailure), strconv.FormatBool(st.switches.RefuseDeclared)}
+	if text := is.Restrictions.Text(); text != "" {
+		parts = append(parts, text)
+	}
 	combine(&is, parts, st.org, st.users[uid], project, st.base)
 	return is
 }
@@ -358,6 +362,10 @@ func combine(is *rules.Basis, parts []string, layers ...*layerState) {
 		case n.active.NumRules() > 0:
 			is.Layers = append(is.Layers, n.active)
 		}
+	}
+	if err := missing(is.Restrictions, layers); err != nil {
+		is.Unknown = cmp.Or(is.Unknown, err)
+		parts = append(parts, "missing")
 	}
 	is.Digest = source.Digest(parts, nil)
 }

@@ -116,6 +116,10 @@ func stricter(inForce, read Switches) (use Switches, unseen string) {
 			unseen = one.key
 		}
 	}
+	var milder string
+	if use.Restrictions, milder = inForce.Restrictions.Stricter(&read.Restrictions); milder != "" {
+		unseen = milder
+	}
 	if read.Reload != inForce.Reload {
 		unseen = "reload"
 	}

@@ -127,8 +127,7 @@ func (s *Store) entryOfLine(l *Line, now time.Time) (*entry, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNotRemembered, err)
 	}
 	if l.For > 0 {
-		c.Expires = now.Add(l.For).UTC()
-		e.expire = c.Expires.UnixNano()
+		c.Expires, e.expire = now.Add(l.For).UTC(), now.Add(l.For).UnixNano()
 	}
 	switch l.Verdict {
 	case decisions.Allow:
@@ -187,10 +186,8 @@ func (s *Store) allowableLine(uid uint32, p *pattern.Pattern, scope ScopeKind) e
 	if off := s.state.Load().off; off != nil {
 		return off
 	}
-	if p.Run == nil {
-		return nil
-	}
 	switch {
+	case p.Run == nil:
 	case strings.Contains(p.Run.Program, "/"):
 		return fmt.Errorf("%w: a program is named without its path, and a script is only remembered with its content", ErrNotRemembered)
 	case targets.Runs(p.Run.Program):
@@ -198,11 +195,14 @@ func (s *Store) allowableLine(uid uint32, p *pattern.Pattern, scope ScopeKind) e
 	case p.Run.Program == "git" && scope == ForUser:
 		return fmt.Errorf("%w: git obeys the configuration of where it runs, so it is bound to the project", ErrNotRemembered)
 	}
-	run := effects.Run{Program: p.Run.Program}
-	for _, w := range p.Run.Words {
-		run.Args = append(run.Args, strings.Join(w, "*"))
+	q := decisions.MemoryQuery{UID: uid, Effect: &effects.Effect{Kind: p.Kind}}
+	if p.Run != nil {
+		run := effects.Run{Program: p.Run.Program}
+		for _, w := range p.Run.Words {
+			run.Args = append(run.Args, strings.Join(w, "*"))
+		}
+		q.Effect.Run = &run
 	}
-	q := decisions.MemoryQuery{UID: uid, Effect: &effects.Effect{Kind: effects.KindRun, Run: &run}}
 	if s.options.Allowable != nil {
 		if err := s.options.Allowable(&q); err != nil {
 			return fmt.Errorf("%w: %w", ErrNotRemembered, err)

@@ -93,6 +93,11 @@ func Expiry(seconds int64) (time.Duration, error) {
 	return limit, checkExpiry(limit)
 }
 
+// refused reports whether an allow applies to nothing, as Options.Refuse says.
+func (s *Store) refused(e *entry) bool {
+	return s.options.Refuse != nil && s.options.Refuse(&e.choice, e.confirmed.Load(), s.latest(s.now().UnixNano()), nil) != ""
+}
+
 // checkExpiry returns why a choice cannot have that time limit; 0 is none.
 func checkExpiry(limit time.Duration) error {
 	if limit < 0 || limit > maxExpiry {

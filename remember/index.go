@@ -162,6 +162,7 @@ type index struct {
 	exactArguments, absolutes int
 	// confirmAll means that no allow counts before it is confirmed.
 	confirmAll bool
+	refuse     func(c *Choice, confirmed, now int64, q *decisions.MemoryQuery) string // see Options
 }
 
 // matchUnconfirmed is match including allows that wait to be confirmed.
@@ -296,7 +297,8 @@ func (s *search) check(found []*entry) {
 		if t := s.q.Target; t != nil && t.Unbound != "" && !s.loosely {
 			continue // whatever earlier versions bound it to
 		}
-		if e.expiredAt(s.newest) || !e.covers(s.q) || !e.coversDestructive(s.q.Effect) || !s.unconfirmed && !e.inForce(s.x.confirmAll, s.q.Effect.Guarded() != 0) {
+		if e.expiredAt(s.newest) || !e.covers(s.q) || !e.coversDestructive(s.q.Effect) || !s.unconfirmed && !e.inForce(s.x.confirmAll, s.q.Effect.Guarded() != 0) ||
+			s.x.refuse != nil && s.x.refuse(&e.choice, e.confirmed.Load(), s.newest, s.q) != "" {
 			continue
 		}
 		switch {

@@ -147,7 +147,7 @@ func (s *Store) Covered(uid *uint32) map[string]string {
 	covered := map[string]string{}
 	for _, uid := range uids {
 		for o, e := range s.coveredOf(uid) {
-			if !s.expired(o) { // e lasts at least as long
+			if !s.expired(o) && !s.refused(e) { // e lasts at least as long
 				covered[o.choice.ID] = e.choice.ID
 			}
 		}

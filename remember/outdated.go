@@ -136,8 +136,7 @@ func (s *Store) renewedBy(e *entry, d *Draft) (old []*entry) {
 	if e.bound == nil || e.choice.Verdict != decisions.Allow {
 		return nil
 	}
-	x := s.state.Load().index
-	found := x.bound
+	found := s.state.Load().index.bound
 	var candidates []*entry
 	if loose, ok := e.loose(); ok {
 		candidates = found[loose[0]][loose]
@@ -148,10 +147,8 @@ func (s *Store) renewedBy(e *entry, d *Draft) (old []*entry) {
 	for _, other := range candidates {
 		b := &other.choice
 		if other == e || b.Verdict != a.Verdict || b.UID != a.UID || b.Scope != a.Scope || other.life != e.life || (e.line == nil) != (other.line == nil) ||
-			e.line != nil && (a.Kind != b.Kind || a.Label != b.Label) || b.Pins.Script != a.Pins.Script || b.Pins.SHA256 == a.Pins.SHA256 || b.Pins.SHA256 == "" {
-			continue
-		}
-		if b.Created.After(a.Created) || !s.wouldCover(other, d.Query) {
+			e.line != nil && (a.Kind != b.Kind || a.Label != b.Label) || b.Pins.Script != a.Pins.Script || b.Pins.SHA256 == a.Pins.SHA256 || b.Pins.SHA256 == "" ||
+			b.Created.After(a.Created) || !s.wouldCover(other, d.Query) {
 			continue
 		}
 		if !slices.Contains(old, other) {

@@ -283,7 +283,7 @@ func (s *Store) equalChoice(e *entry, fresh []*entry, ending ...*entry) *entry {
 				slices.EqualFunc(e.parts, other.parts, func(p, o *rejectPart) bool {
 					return p.Kind == o.Kind && p.Rule == o.Rule && slices.Equal(p.Sums, o.Sums)
 				}) &&
-				samePins(a.Pins, b.Pins) && e.expire == other.expire && !s.expired(other) && !slices.Contains(ending, other) &&
+				samePins(a.Pins, b.Pins) && e.expire == other.expire && !s.expired(other) && !s.refused(other) && !slices.Contains(ending, other) &&
 				// A choice made over the management socket counts for more.
 				(other.confirmed.Load() != 0 || e.confirmed.Load() == 0) {
 				return other

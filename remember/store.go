@@ -55,6 +55,9 @@ type Options struct {
 	// shell, code given inline, a wrapper), nil if it may be. A nil function
 	// allows all.
 	Allowable func(q *decisions.MemoryQuery) error
+	// Refuse returns why an allow does not apply to the effect of q, or to any if q is nil; "" if
+	// it does, and if Refuse is nil. Times are nanoseconds since 1970, confirmed is 0 for not yet.
+	Refuse func(c *Choice, confirmed, now int64, q *decisions.MemoryQuery) string
 	// KeepNoText leaves out the text of what choices are bound to: people who share a daemon
 	// could read files of others through it.
 	KeepNoText bool
@@ -143,7 +146,7 @@ func Open(o Options) (*Store, error) {
 	if s.now == nil {
 		s.now = time.Now
 	}
-	s.state.Store(&state{index: &index{confirmAll: o.ConfirmAll}})
+	s.state.Store(&state{index: &index{confirmAll: o.ConfirmAll, refuse: o.Refuse}})
 	missing := wasDeleted(o.Path)
 	err := s.open()
 	if sqlitedb.IsDamaged(err) {
@@ -320,8 +323,7 @@ func (s *Store) Status() Status {
 		Pending: len(s.pending.IDs), SetAside: s.setAside, Salvaged: s.numSalvaged,
 	}
 	if gone != nil {
-		st.Gone = gone.Error()
-		st.Degraded = append(st.Degraded, st.Gone)
+		st.Gone, st.Degraded = gone.Error(), append(st.Degraded, gone.Error())
 	}
 	if lost := s.lostEntry; lost != nil {
 		st.Lost = lost.choice.ID

@@ -25,6 +25,7 @@ func TestFailuresPause(t *testing.T) {
 		{"a pause cannot be stored or logged", pauseNotStored},
 		{"what a lock takes back cannot be logged", lockNotLogged},
 		{"org forbids pauses", pauseForbidden},
+		{"org locks permd", lockedByOrg},
 	})
 }
 
@@ -231,5 +232,40 @@ func pauseForbidden(t *testing.T) {
 	}
 	if list := d.recordsThat(t, decisions.RecordFilter{Tool: "permd lock"}); len(list) != 0 {
 		t.Errorf("what was refused is in the journal: %+v", list)
+	}
+}
+
+// lockedByOrg: what the organisation locks, no person unlocks or pauses, until it is no longer
+// locked there.
+func lockedByOrg(t *testing.T) {
+	d := newTestDaemon(t)
+	project := d.project(t, nil)
+	root := t.TempDir()
+	d.start(t, "--root", root)
+	w := d.session(t, project)
+	ls := toolLine("Bash", map[string]string{"command": "ls"})
+	settings := filepath.Join(root, "etc", "permd", "permd.toml")
+	writeFile(t, settings, "lock = \"incident 7\"\n")
+	if out, err := d.command("reload").CombinedOutput(); err != nil {
+		t.Fatalf("permd reload: %v\n%s", err, out)
+	}
+	wantAnswer(t, "locked", w.ask(t, ls), "ask", "lock", "incident 7")
+	for _, args := range [][]string{{"pause", "20m"}, {"unlock"}} {
+		if out, err := atTerminal(t, d.command(args...)); err == nil || !strings.Contains(out, "the organisation has locked permd") {
+			t.Errorf("permd %s: %v\n%s", args[0], err, out)
+		}
+	}
+	if out, err := d.command("status").CombinedOutput(); err != nil || !strings.Contains(string(out), "incident 7 (lock)") {
+		t.Errorf("permd status: %v\n%s", err, out)
+	}
+	wantAnswer(t, "still locked", w.ask(t, ls), "ask", "lock", "incident 7")
+	if err := os.Remove(settings); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := d.command("reload").CombinedOutput(); err != nil {
+		t.Fatalf("permd reload: %v\n%s", err, out)
+	}
+	if got := w.ask(t, ls); !got.allowed() {
+		t.Errorf("no longer locked: %+v", got)
 	}
 }

@@ -68,6 +68,9 @@ func (a *app) renderStatus(s *daemon.Status) {
 	for i := range s.Policy.Layers {
 		fmt.Fprintf(out, "  %s\n", daemon.LayerLine(&s.Policy.Layers[i]))
 	}
+	for _, line := range s.Policy.Restrictions {
+		fmt.Fprintf(out, "  forbids  %s\n", line)
+	}
 	if s.Shadow != nil {
 		fmt.Fprintf(out, "  shadow   %s\n", s.Shadow.Line())
 	}

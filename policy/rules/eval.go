@@ -14,6 +14,7 @@ import (
 	"github.com/permd/permd/policy/evaltime"
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/projection"
+	"github.com/permd/permd/policy/restrictions"
 )
 
 // errTimeout is returned by Evaluate when the rules took longer than
@@ -41,6 +42,8 @@ type Basis struct {
 	Table         *programs.Table
 	Profiles      *tools.Profiles
 	Limiter       *evaltime.Limiter // shared by all evaluations, also of other snapshots
+	// Restrictions are what the organisation forbids beside its rules, nil for nothing.
+	Restrictions *restrictions.Restrictions
 }
 
 // Snapshot is the rules that hold for one person in one project. It is
@@ -55,7 +58,8 @@ type Snapshot struct {
 	table         *programs.Table
 	profiles      *tools.Profiles
 	limiter       *evaltime.Limiter
-	kept          *projection.Cache // results of evaluations, nil if none are kept
+	restrictions  *restrictions.Restrictions // nil for none
+	kept          *projection.Cache          // results of evaluations, nil if none are kept
 	compare       func(in *decisions.Input, kept, anew []decisions.Finding)
 }
 
@@ -63,7 +67,7 @@ type Snapshot struct {
 func NewSnapshot(b Basis) *Snapshot {
 	return &Snapshot{
 		digest: b.Digest, layers: b.Layers, unknown: b.Unknown, quarantined: b.Quarantined, onlyOrg: b.OnlyOrg, denyOnFailure: b.DenyOnFailure,
-		table: b.Table, profiles: b.Profiles, limiter: b.Limiter,
+		table: b.Table, profiles: b.Profiles, limiter: b.Limiter, restrictions: b.Restrictions,
 	}
 }
 
@@ -117,6 +121,9 @@ func (s *Snapshot) Evaluate(ctx context.Context, in *decisions.Input) (decisions
 		out.Fired = slices.DeleteFunc(out.Fired, func(f decisions.Finding) bool {
 			return f.Set == decisions.SetAllow && inQuarantine(s.quarantined, &f.Rule)
 		})
+	}
+	if s.restrictions != nil {
+		out.Fired = s.restrictions.With(in, out.Fired)
 	}
 	if err = cmp.Or(err, s.unknown); err != nil {
 		out.Fired = slices.DeleteFunc(out.Fired, func(f decisions.Finding) bool { return f.Set == decisions.SetAllow })

@@ -14,6 +14,8 @@ func FuzzParse(f *testing.F) {
 	for _, c := range [][2]string{
 		{"only_org = true\non_failure = \"deny\"\n", "profile = \"careful\"\n"}, {"[limits]\nconnections = 16\n", "limits.connections = 20"}, {"confirm = \"always\"", "confirm = \"guarded\""},
 		{"[http]\nlisten = \"127.0.0.1:1\"", "http.listen = \"off\""}, {"disable = [\"base.network\"]", "disable = []"}, {"journal.max_age = \"30d\"", "[journal]\nmax_bytes = 33554432"}, {"ask_gates = true", "ask_gates = false"},
+		{"remember = \"off\"\nlock = \"a\"\n[[revoke]]\nkind = \"run\"\npattern = \"go *\"\nbefore = 2026-05-01", "forbid_modes = []"},
+		{"require_layers = [\"org\"]\nremember_at_most = \"1d\"\nforbid_modes = [\"a\"]", "lock = \"\""},
 		{"on_log_failure = \"deny\"", "on_log_failure = \"ask\""}, {"\"profile\" = 'unattended'", "Profile = \"x\""}, {"limits = {connections = 1}", "limits = {}\nlimits.connections = 1"},
 	} {
 		f.Add([]byte(c[0]), []byte(c[1]))
@@ -44,6 +46,11 @@ func FuzzParse(f *testing.F) {
 		}
 		if merged.Profile == "" || merged.OnFailure == "" || merged.OnLogFailure == "" || merged.Durability == "" || merged.Limits.Connections <= 0 || merged.HTTP.Listen == "" || merged.Journal.Age() <= 0 || merged.Notify == "" {
 			t.Fatalf("a setting without a value: %+v", merged)
+		}
+		if of := org.Restrictions(); !of.None() || user.setsRestriction() != "" {
+			if got := merged.Restrictions(); got.Text() != of.Text() {
+				t.Fatalf("org forbids %s, in force is %s", of.Text(), got.Text())
+			}
 		}
 		switch {
 		case org.OnlyOrg != merged.OnlyOrg, org.AskGates && !merged.AskGates, org.NoArguments && !merged.NoArguments, org.Notify != "" && merged.Notify != org.Notify,

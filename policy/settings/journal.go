@@ -24,10 +24,13 @@ const (
 )
 
 // Age is MaxAge, 0 if it is not set.
-func (j *Journal) Age() time.Duration {
-	digits, ok := strings.CutSuffix(j.MaxAge, "d")
+func (j *Journal) Age() time.Duration { return days(j.MaxAge, maxJournalDays) }
+
+// days returns a time in days, as in "30d", from one to most; 0 if it is none.
+func days(text string, most uint64) time.Duration {
+	digits, ok := strings.CutSuffix(text, "d")
 	n, err := strconv.ParseUint(digits, 10, 32)
-	if !ok || err != nil || n < 1 || n > maxJournalDays {
+	if !ok || err != nil || n < 1 || n > most {
 		return 0
 	}
 	return time.Duration(n) * 24 * time.Hour

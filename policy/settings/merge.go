@@ -26,6 +26,9 @@ func Merge(org, user Settings) (Settings, error) {
 	case user.OnFailure != "":
 		return Settings{}, &fileError{file: "permd.toml", text: "on_failure can be set by org alone", fix: orgOnly}
 	}
+	if key := user.setsRestriction(); key != "" {
+		return Settings{}, &fileError{file: "permd.toml", text: key + " can be set by org alone", fix: orgOnly}
+	}
 	for _, id := range user.Disable {
 		if slices.Contains(rego.BaseDenies(), id) {
 			return Settings{}, &fileError{file: "permd.toml", fix: orgOnly,
@@ -56,6 +59,7 @@ func Merge(org, user Settings) (Settings, error) {
 			DecisionMilliseconds: cmp.Or(org.Limits.DecisionMilliseconds, user.Limits.DecisionMilliseconds, 2000),
 		},
 	}
+	merged.restrict(&org)
 	merged.OnLogFailure = cmp.Or(org.OnLogFailure, user.OnLogFailure, decisions.Ask)
 	merged.Journal = Journal{
 		MaxBytes: cmp.Or(org.Journal.MaxBytes, user.Journal.MaxBytes, defaultJournalBytes),

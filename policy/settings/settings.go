@@ -88,6 +88,16 @@ type Settings struct {
 	// cannot change it.
 	Reload string `toml:"reload"`
 
+	// What the organisation forbids beside its rules (restrictions.go). Org only.
+	RequireLayers   []decisions.Layer `toml:"require_layers"`
+	Remember        string            `toml:"remember"`
+	RememberAtMost  string            `toml:"remember_at_most"`
+	ForbidModes     []string          `toml:"forbid_modes"`
+	UnknownPrograms decisions.Verdict `toml:"unknown_programs"`
+	UnknownServers  decisions.Verdict `toml:"unknown_servers"`
+	Lock            string            `toml:"lock"`
+	Revoke          []Revoke          `toml:"revoke"`
+
 	Limits Limits `toml:"limits"`
 
 	Journal Journal `toml:"journal"`
@@ -173,6 +183,8 @@ var keys = []string{
 	"journal", "journal.max_bytes", "journal.max_age",
 	"http", "http.listen",
 	"system", "system.group", "system.admins",
+	"require_layers", "remember", "remember_at_most", "forbid_modes", "unknown_programs", "unknown_servers", "lock",
+	"revoke", "revoke.id", "revoke.user", "revoke.kind", "revoke.pattern", "revoke.before",
 }
 
 // fileError is a problem in a permd.toml.
@@ -298,6 +310,9 @@ func (s *Settings) check() *valueError {
 	if !listenable(s.HTTP.Listen) {
 		return wrong("listen", `write "off", "unix", or a loopback address: "127.0.0.1:PORT" or "[::1]:PORT"`,
 			"permd does not listen at %q for HTTP: others could reach it there, or it is no address with a port", s.HTTP.Listen)
+	}
+	if e := s.checkRestrictions(); e != nil {
+		return e
 	}
 	if !s.Journal.validAge() {
 		return wrong("max_age", fmt.Sprintf("write days, from \"1d\" to \"%dd\"", maxJournalDays), "the age %q cannot be used", s.Journal.MaxAge)

@@ -106,6 +106,23 @@ func TestParseRefuses(t *testing.T) {
 		{"HTTP without a port", "http.listen = \"127.0.0.1\"", 1, "others could reach it", "127.0.0.1:PORT"},
 		{"HTTP at a path", "http.listen = \"/tmp/permd.sock\"", 1, "others could reach it", "unix"},
 		{"HTTP switched on", "http.listen = true", 1, "bool", ""},
+		{"a layer that cannot be required", "require_layers = [\"base\"]", 1, "no rules of \"base\"", "user"},
+		{"remember", "remember = \"never\"", 1, "no way to remember", "off"},
+		{"remembered too long", "remember_at_most = \"3651d\"", 1, "the time \"3651d\"", "3650d"},
+		{"remembered without a unit", "remember_at_most = \"30\"", 1, "the time \"30\"", "1d"},
+		{"a mode without a name", "forbid_modes = [\"\"]", 1, "no name of a mode", ""},
+		{"many modes", "forbid_modes = [" + strings.Repeat("\"a\",", maxModes+1) + "]", 1, "too many modes", "64"},
+		{"unknown programs that are allowed", "unknown_programs = \"allow\"", 1, "cannot be answered", "deny"},
+		{"unknown servers that are allowed", "unknown_servers = \"allow\"", 1, "cannot be answered", "deny"},
+		{"a lock of two lines", "lock = \"a\\nb\"", 1, "cannot be shown", "one line"},
+		{"a long lock", "lock = \"" + strings.Repeat("a", maxLock+1) + "\"", 1, "cannot be shown", "500"},
+		{"an empty revocation", "[[revoke]]\n", 1, "is empty", "pattern"},
+		{"a revocation of no kind", "[[revoke]]\npattern = \"ls\"", 1, "has no kind", "kind"},
+		{"a revocation of another kind", "[[revoke]]\nkind = \"question\"", 1, "is remembered", "run"},
+		{"a revocation of no line", "[[revoke]]\nkind = \"read\"\npattern = \"a/../b\"", 1, "cannot be read", ""},
+		{"a date in quotes", "[[revoke]]\nbefore = \"May\"", 2, "May", ""},
+		{"many revocations", strings.Repeat("[[revoke]]\nid = \"a\"\n", maxRevoke+1), 1, "more than 128", "before"},
+		{"unknown key of a revocation", "[[revoke]]\nids = \"a\"", 2, "the key revoke.ids is not known", "revoke.id"},
 		{"unknown key of HTTP", "[http]\nport = 1", 2, "the key http.port is not known", "http.listen"},
 		{"long", strings.Repeat("#", MaxBytes+1), 0, "longer than 65536 bytes", "permd init"},
 		{"deep", "disable = " + strings.Repeat("[", MaxBytes-20), 0, "more than 512 opening brackets", "permd init"},
@@ -132,11 +149,18 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// restricting forbids all that the organisation can.
+var restricting = Settings{
+	RequireLayers: []decisions.Layer{decisions.Org, decisions.User}, Remember: rememberOff, RememberAtMost: "30d", ForbidModes: []string{"yolo"},
+	UnknownPrograms: decisions.Deny, UnknownServers: decisions.Deny, Lock: "incident", Revoke: []Revoke{{Kind: "run", Pattern: "go *"}, {User: "ana"}},
+}
+
 func TestMerge(t *testing.T) {
 	defaults := Settings{
 		Profile: ProfileBalanced, Durability: durabilityProcess, Confirm: confirmGuarded, OnFailure: decisions.Ask,
 		Limits: Limits{MessageBytes: 4 << 20, Connections: 256, ConnectionsPerUser: 128, DecisionMilliseconds: 2000}, HTTP: HTTP{Listen: ListenOff},
 		OnLogFailure: decisions.Ask, Journal: Journal{MaxBytes: 256 << 20, MaxAge: "90d"}, Notify: NotifyFull, Reload: ReloadAuto,
+		Remember: rememberOn, UnknownPrograms: decisions.Ask, UnknownServers: decisions.Ask,
 	}
 	with := func(change func(*Settings)) Settings {
 		s := defaults
@@ -211,6 +235,21 @@ func TestMerge(t *testing.T) {
 			name: "shadow of both", org: Settings{Shadow: "/o"}, user: Settings{Shadow: "/u"},
 			want: with(func(s *Settings) { s.Shadow, s.ShadowLayer = "/o", decisions.Org }),
 		},
+		{
+			name: "what org forbids", org: restricting,
+			want: with(func(s *Settings) {
+				s.RequireLayers, s.Remember, s.RememberAtMost, s.ForbidModes = restricting.RequireLayers, rememberOff, "30d", restricting.ForbidModes
+				s.UnknownPrograms, s.UnknownServers, s.Lock, s.Revoke = decisions.Deny, decisions.Deny, "incident", restricting.Revoke
+			}),
+		},
+		{name: "require_layers of a user", user: Settings{RequireLayers: restricting.RequireLayers}, err: "require_layers can be set by org alone"},
+		{name: "remember of a user", user: Settings{Remember: rememberOn}, err: "remember can be set by org alone"},
+		{name: "remember_at_most of a user", user: Settings{RememberAtMost: "1d"}, err: "remember_at_most can be set by org alone"},
+		{name: "forbid_modes of a user", user: Settings{ForbidModes: []string{}}, err: "forbid_modes can be set by org alone"},
+		{name: "unknown_programs of a user", user: Settings{UnknownPrograms: decisions.Ask}, err: "unknown_programs can be set by org alone"},
+		{name: "unknown_servers of a user", user: Settings{UnknownServers: decisions.Ask}, err: "unknown_servers can be set by org alone"},
+		{name: "lock of a user", user: Settings{Lock: "a"}, err: "lock can be set by org alone"},
+		{name: "revoke of a user", user: Settings{Revoke: restricting.Revoke}, err: "revoke can be set by org alone"},
 		{name: "no_pause of a user", user: Settings{NoPause: true}, err: "no_pause can be set by org alone"},
 		{name: "org keeps no arguments", org: Settings{NoArguments: true}, want: with(func(s *Settings) { s.NoArguments = true })},
 		{name: "a user keeps no arguments", user: Settings{NoArguments: true}, want: with(func(s *Settings) { s.NoArguments = true })},

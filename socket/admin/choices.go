@@ -75,6 +75,9 @@ type Choice struct {
 	// DeniedBy is the deny line of the organisation's lists, with its place, that denies
 	// all that an allow matches.
 	DeniedBy string `json:"deniedBy,omitzero"`
+	// Refused says why the organisation's settings do not let an allow apply to anything, "" if
+	// they do. Expires is when they end it, where that is before its own end.
+	Refused string `json:"refused,omitzero"`
 	// Earlier is set in the results of add and import if the choice was in force before.
 	Earlier bool `json:"earlier,omitzero"`
 	// From is the request that was answered, in the result of show alone. It is nil if no

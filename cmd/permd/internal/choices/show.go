@@ -64,7 +64,7 @@ func marks(c *admin.Choice) (words string) {
 	for _, m := range []struct {
 		is   bool
 		word string
-	}{{c.DeniedBy != "", "org denies it"}, {c.UsedFor != nil, usedFor(c)}, {c.CoveredBy != "", "covered by " + c.CoveredBy}, {c.Dormant, "dormant"}} {
+	}{{c.Refused != "", "does not apply: " + c.Refused}, {c.DeniedBy != "", "org denies it"}, {c.UsedFor != nil, usedFor(c)}, {c.CoveredBy != "", "covered by " + c.CoveredBy}, {c.Dormant, "dormant"}} {
 		if m.is {
 			words += ", " + m.word
 		}
@@ -172,6 +172,7 @@ func Render(out io.Writer, c *admin.Choice) {
 		line("wider", "than its use: "+UsedFor(c))
 		line("to narrow", NarrowCommand(c))
 	}
+	line("does not apply", c.Refused)
 	line("no use", cli.Either(c.DeniedBy == "", "", "org denies it: "+display.Display(c.DeniedBy)))
 	w.Flush()
 }

@@ -134,11 +134,13 @@ func (m choices) wire(c *remember.Choice) admin.Choice {
 		p := &c.Parts[i]
 		parts = append(parts, admin.ChoicePart{Kind: string(p.Kind), Rule: p.Rule, Line: p.ByLine()})
 	}
+	ends, refused := m.d.rules.Standing(c, m.d.now())
 	return admin.Choice{
-		Parts: parts, Changed: c.Changed, BoundTo: c.BoundTo, BoundText: c.BoundText,
+		Refused: refused,
+		Parts:   parts, Changed: c.Changed, BoundTo: c.BoundTo, BoundText: c.BoundText,
 		ID: c.ID, Verdict: c.Verdict, Kind: string(c.Kind), Rule: c.Label, Line: c.ByLine,
 		Scope: string(c.Scope.Kind), Of: c.Scope.Key, Pins: pinsInWords(c), UID: c.UID, DecisionID: c.DecisionID,
-		Created: c.Created, Expires: c.Expires, Confirmed: c.Confirmed, Unconfirmed: m.d.memory.Unconfirmed(c),
+		Created: c.Created, Expires: ends, Confirmed: c.Confirmed, Unconfirmed: m.d.memory.Unconfirmed(c),
 		Matches: c.Matches, LastMatched: c.LastMatched, Earlier: c.Earlier,
 	}
 }

@@ -133,7 +133,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	}
 	d.memory, err = whenFree(ctx, log, func() (*remember.Store, error) {
 		return remember.Open(remember.Options{
-			Path: filepath.Join(dirs.Data, "remember.db"), Allowable: d.rules.Allowable,
+			Path: filepath.Join(dirs.Data, "remember.db"), Allowable: d.rules.Allowable, Refuse: d.rules.Refuses,
 			ConfirmAll: d.rules.Settings.Confirm == settings.ConfirmAlways, Understand: d.rules.Understand,
 			Known: known, Changed: d.witness.note, Touched: d.touched, Now: now, KeepNoText: dirs.System,
 		})
@@ -164,7 +164,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 		File: filepath.Join(dirs.Data, "shadow.json"), MaxAge: limits.Age(), Rules: d.rules, Log: log, Now: now,
 	})
 	d.engine, err = engine.New(engine.Config{
-		Dirs: dirs, Rules: d.rules, Log: log, Memory: d.memory, Journal: j, PID: os.Getpid(), Persistent: true, Now: now,
+		Dirs: dirs, Rules: d.rules, Log: log, Memory: engine.Remembered{Store: d.memory, Rules: d.rules}, Journal: j, PID: os.Getpid(), Persistent: true, Now: now,
 		Underway: &d.underway, Observe: d.observe, Ran: d.runs.note, Answered: d.recordAnswer, HasRun: d.recordRun, HasEnded: d.recordEnd, Pause: d.pauses.Of, Changes: &d.changes,
 		Recent: recent.New(d.started, d.decidedLately(ctx)), Shadow: d.shadow,
 	})

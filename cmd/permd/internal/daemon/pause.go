@@ -27,11 +27,17 @@ import (
 // it.
 type pauses struct{ d *daemon }
 
+// lockedByOrg refuses what the organisation's lock does not let people do.
+const lockedByOrg = "the organisation has locked permd, which only it can end (lock in /etc/permd/permd.toml): "
+
 // Pause begins a pause. Each of them begins at a terminal, so that no program in the
 // background can.
 func (p pauses) Pause(ctx context.Context, peer decisions.Peer, n admin.NewPause) (admin.Pause, error) {
 	if !ctty.Has(peer.PID) {
 		return admin.Pause{}, admin.Refusal("a pause begins at a terminal")
+	}
+	if why := p.d.rules.Lock(); why != "" {
+		return admin.Pause{}, admin.Refusal(lockedByOrg + why)
 	}
 	set := pause.Setting{
 		UID: peer.UID, For: time.Duration(min(max(n.Seconds, 0), int64(pause.Max/time.Second)+1)) * time.Second,
@@ -88,6 +94,9 @@ func (p pauses) Resume(ctx context.Context, peer decisions.Peer) (admin.Ended, e
 func (p pauses) Unlock(ctx context.Context, peer decisions.Peer) (admin.Ended, error) {
 	if !ctty.Has(peer.PID) {
 		return admin.Ended{}, admin.Refusal("permd is unlocked at a terminal")
+	}
+	if why := p.d.rules.Lock(); why != "" {
+		return admin.Ended{}, admin.Refusal(lockedByOrg + why)
 	}
 	return p.end(ctx, peer, "permd unlock", true)
 }

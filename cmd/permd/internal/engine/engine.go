@@ -118,7 +118,7 @@ func New(c Config) (*Engine, error) {
 		Now: c.Now, NewID: newID, Log: c.Log, Cache: new(decisions.Cache), NotPlain: e.NotPlain,
 		OnLogFailure: c.Rules.Settings.OnLogFailure,
 		Deadline:     time.Duration(c.Rules.Settings.Limits.DecisionMilliseconds) * time.Millisecond,
-		Unattended:   c.Rules.Unattended, Observe: c.Observe, Underway: c.Underway, Pause: c.Pause, Recent: c.Recent, Shadow: c.Shadow,
+		Unattended:   c.Rules.Unattended, Observe: c.Observe, Underway: c.Underway, Pause: e.pauseOf, Recent: c.Recent, Shadow: c.Shadow,
 	}
 	if c.Memory != nil {
 		of.Memory, of.Proposer = c.Memory, c.Memory

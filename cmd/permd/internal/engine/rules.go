@@ -29,8 +29,10 @@ type Rules struct {
 	Settings settings.Settings
 	Mounts   *mounts.FS // that rules are read through
 
-	uid    uint32 // of the process
-	shadow *atomic.Pointer[func()]
+	uid      uint32 // of the process
+	shadow   *atomic.Pointer[func()]
+	users    account.Users
+	compiled atomic.Pointer[compiled] // see restricted
 }
 
 // OnShadow has a function called after the rules to try, or their condition, have changed.
@@ -116,6 +118,9 @@ func (r *Rules) Digest() string {
 
 // Allowable returns an error if an allow of the effect must not be remembered.
 func (r *Rules) Allowable(q *decisions.MemoryQuery) error {
+	if err := r.refusesNew(q); err != nil {
+		return err
+	}
 	if q.Effect.Run == nil {
 		return nil
 	}
@@ -178,6 +183,6 @@ func readSwitches(dirs xdg.Dirs, files *mounts.FS) (policy.Switches, error) {
 		Profile: s.Profile,
 		OnlyOrg: s.OnlyOrg, RefuseDeclared: s.RefuseDeclared, DenyOnFailure: s.OnFailure == decisions.Deny, Disable: s.Disable,
 		AskGates: s.AskGates, NoPause: s.NoPause, NoLock: s.NoLock, NoArguments: s.NoArguments, Notify: s.Notify, Reload: s.Reload,
-		Shadow: policy.Shadow{Dir: s.Shadow, Layer: s.ShadowLayer},
+		Shadow: policy.Shadow{Dir: s.Shadow, Layer: s.ShadowLayer}, Restrictions: s.Restrictions(),
 	}, nil
 }

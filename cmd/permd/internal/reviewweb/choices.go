@@ -51,6 +51,9 @@ func marksOf(c *admin.Choice) (marks []string) {
 	default:
 		marks = append(marks, fmt.Sprintf("used %d times", c.Matches))
 	}
+	if c.Refused != "" {
+		marks = append(marks, "does not apply: "+c.Refused)
+	}
 	if c.DeniedBy != "" {
 		marks = append(marks, "of no use: org denies it")
 	}
