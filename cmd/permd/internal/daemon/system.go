@@ -45,7 +45,7 @@ func (s *server) admitMembers(dirs xdg.Dirs) error {
 	}
 	members, err := systemwide.ReadMembers(dirs)
 	// Not every message is about a session, whose declaration loads rules.
-	members.Arrived = func(ctx context.Context, uid uint32) { s.daemon.loadRules(ctx, uid) }
+	members.Arrived = func(ctx context.Context, uid uint32) { s.loadRules(ctx, uid) }
 	s.members = &members
 	return err
 }

@@ -57,7 +57,7 @@ A daemon of your own reads your rules by itself and needs no push.
 
 // read returns the files of a folder that permd reads.
 func read(args []string, dirs func() (xdg.Dirs, error)) ([]file, error) {
-	dir := ""
+	var dir string
 	if len(args) > 0 {
 		dir = args[0]
 	} else {

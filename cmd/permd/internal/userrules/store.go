@@ -149,22 +149,22 @@ func (s *Store) pull(uid uint32) (pulled, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := pulled{Files: []file{}}
-	dir := s.Dir(uid)
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(dir, path)
-		p.Files = append(p.Files, file{Name: filepath.ToSlash(rel), Text: string(data)})
-		return err
-	})
+	root, err := os.OpenRoot(s.Dir(uid))
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}
+	if err != nil {
+		return p, fmt.Errorf("reading the rules: %w", err)
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		data, err := root.ReadFile(name)
+		p.Files = append(p.Files, file{Name: name, Text: string(data)})
+		return err
+	})
 	if err != nil {
 		return p, fmt.Errorf("reading the rules: %w", err)
 	}
