@@ -15,9 +15,11 @@ import (
 const modulePath = "github.com/permd/permd"
 
 // byConvention are methods called by libraries: for errors, formatting, encoding,
-// logging, metrics, tracing evaluations, databases and D-Bus.
+// logging, metrics, tracing evaluations, databases and D-Bus, and by OPA for its plugins, its
+// logging and its readers of bundles.
 var byConvention = []string{
 	"DeliverSignal", "Describe", "Driver", "Enabled", "Error", "Handle", "Is", "LookupObject", "String", "TraceEvent", "UnmarshalYAML", "Unwrap", "WithAttrs", "WithGroup",
+	"GetLevel", "NextFile", "Reconfigure", "SetLevel", "WithFields", "WithFilter", "WithFollowSymlinks", "WithPathFormat",
 }
 
 // TestExported finds exported names that no other package uses, tests included. A type

@@ -47,6 +47,9 @@ type layerState struct {
 
 	shadow bool // its rules are only tried
 
+	delivered []source.File // of org: files that are in no folder
+	missing   string        // why there are none, see [Delivered]
+
 	used *atomic.Int64 // when it was last requested, in ticks of the store
 }
 
@@ -84,7 +87,7 @@ func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) 
 	case r.problems.Failed():
 		next.lastDigest = ""
 		return next.degrade(r.problems, s.opts.now())
-	case len(next.folders) == 0 && prev.active != nil && !prev.active.IsEmpty() && prev.layer != decisions.Project:
+	case len(next.folders) == 0 && prev.active != nil && !prev.active.IsEmpty() && prev.layer != decisions.Project && (prev.delivered == nil || prev.hasLocal()):
 		// The folder disappeared while its rules were in use. Nobody removes
 		// rules that way on purpose, and a deny must not vanish by accident.
 		var ps diag.List
@@ -157,6 +160,9 @@ func (n *layerState) weight() int64 {
 }
 
 func (n *layerState) succeed(now time.Time) *layerState {
+	if n.missing != "" {
+		return n.degrade(missingProblem(n.missing), now)
+	}
 	state := StateOK
 	if n.files == 0 {
 		state = StateAbsent

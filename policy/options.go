@@ -37,6 +37,8 @@ type Options struct {
 	// OrgOwners are the uids that may own the files in OrgDir; only root if
 	// nil. Only a relocated root (for tests and trials) adds another.
 	OrgOwners []uint32
+	// Delivered are the rules of org that are in no folder, to begin with; nil if none ever are.
+	Delivered *Delivered
 	// UserDir returns a person's folder, such as ~/.config/permd/policy.d; it
 	// returns "" or is nil for none.
 	UserDir func(uid uint32) (string, error)

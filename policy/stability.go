@@ -81,6 +81,7 @@ func (s *Store) readOnce(n *layerState) *folderContents {
 			break
 		}
 	}
+	out.files = append(out.files, n.delivered...)
 	out.digest = n.digestOf(out.files, nil)
 	out.stamp = source.Digest(append(stamps, out.digest), nil)
 	return out

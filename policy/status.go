@@ -175,6 +175,9 @@ func (n *layerState) status() LayerStatus {
 	if err := n.err(); err != nil {
 		out.Error, out.Problems, out.Removed = err.Error(), n.problems.Errors(), n.quarantined != nil && n.problems[0].File == n.quarantined[0]
 	}
+	if n.missing != "" {
+		out.Digest = "" // every call asks
+	}
 	if n.active != nil {
 		if err := n.active.Err(); err != nil {
 			out.State, out.Digest, out.Error = StateDegraded, "", err.Error()

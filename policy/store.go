@@ -140,9 +140,8 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		return nil, err
 	}
 	st.org = &layerState{layer: decisions.Org, active: &rules.Layer{Name: decisions.Org}, state: StateAbsent, since: opts.now()}
-	if opts.OrgDir != "" {
-		st.org = s.refresh(ctx, &layerState{layer: decisions.Org, dirs: []string{opts.OrgDir}}, how)
-		if err := st.org.err(); err != nil {
+	if opts.OrgDir != "" || opts.Delivered != nil {
+		if st.org, err = s.openOrg(ctx, how); err != nil {
 			return nil, err
 		}
 	}
@@ -355,6 +354,10 @@ func combine(is *rules.Basis, parts []string, layers ...*layerState) {
 		}
 		parts = append(append(parts, string(n.layer), n.digest), n.quarantined...)
 		is.Quarantined = append(is.Quarantined, n.quarantined...)
+		if n.missing != "" {
+			is.Unknown = cmp.Or(is.Unknown, n.err())
+			parts = append(parts, "unknown")
+		}
 		switch {
 		case n.active == nil:
 			is.Unknown = cmp.Or(is.Unknown, n.err(), fmt.Errorf("the %s rules are not loaded", n.layer))

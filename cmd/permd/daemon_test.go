@@ -31,6 +31,8 @@ type testDaemon struct {
 	mcp       mcpPeers // of startMCP
 	cmd       *exec.Cmd
 	output    lockedBuffer
+
+	beforeStart, afterStart func() // of followPage, nil for nothing
 }
 
 // newTestDaemon makes the home; start starts the daemon.

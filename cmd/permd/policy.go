@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/bundlecommands"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/policies"
 	"github.com/permd/permd/cmd/permd/internal/records"
@@ -23,7 +24,15 @@ line. Example rules are in examples/policies.`
 	example := `  permd policy check ~/.config/permd/policy.d
   permd policy test ~/.config/permd/policy.d`
 	of := a.policies()
-	return group("policy", "Check, test and list rules", long, example, of.Check(), of.Test(), of.List(), userrules.Push(&a.Streams, a.dirs), userrules.Pull(&a.Streams), a.policyReplayCommand(), a.policyProfileCommand(), a.policyShadowCommand())
+	return group("policy", "Check, test and list rules", long, example, of.Check(), of.Test(), of.List(), userrules.Push(&a.Streams, a.dirs), userrules.Pull(&a.Streams), a.policyReplayCommand(), a.policyProfileCommand(), a.policyShadowCommand(), a.policyBundleCommand())
+}
+
+// policyBundleCommand returns permd policy bundle.
+func (a *app) policyBundleCommand() *cobra.Command {
+	of := &bundlecommands.Commands{Streams: &a.Streams, Dirs: a.dirs, Root: func() string { return a.root }}
+	return group("bundle", "Make and examine bundles of rules", "Make, sign and examine bundles of the organisation's rules, in OPA's format.\nDaemons take them from a server, a registry or a file.",
+		`  permd policy bundle build policy.d -o org.tar.gz --revision 42
+  permd policy bundle inspect org.tar.gz`, of.Build(), of.Sign(), of.Verify(), of.Inspect())
 }
 
 // policies returns the commands that work on folders of rules.

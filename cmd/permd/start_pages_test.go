@@ -77,8 +77,14 @@ func (d *testDaemon) followPage(t *testing.T, page, dir string) {
 	}
 	ran, started := 0, false
 	start := func() {
+		if d.beforeStart != nil {
+			d.beforeStart()
+		}
 		d.start(t, "--root", root)
 		started = true
+		if d.afterStart != nil {
+			d.afterStart()
+		}
 	}
 	for _, b := range fence.FindAllStringSubmatch(readPage(t, "../../docs/"+page), -1) {
 		if b[1] != "console" {

@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/daemon"
+	"github.com/permd/permd/cmd/permd/internal/decisionlog"
 	"github.com/permd/permd/decisions/journal/names"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
@@ -68,6 +70,9 @@ func (a *app) renderStatus(s *daemon.Status) {
 	for i := range s.Policy.Layers {
 		fmt.Fprintf(out, "  %s\n", daemon.LayerLine(&s.Policy.Layers[i]))
 	}
+	if s.Bundle != nil {
+		fmt.Fprintf(out, "  bundle   %s\n", strings.Join(s.Bundle.Lines(), "\n           "))
+	}
 	for _, line := range s.Policy.Restrictions {
 		fmt.Fprintf(out, "  forbids  %s\n", line)
 	}
@@ -92,6 +97,9 @@ func (a *app) renderStatus(s *daemon.Status) {
 		fmt.Fprintf(out, "           %s\n", daemon.LostLine(&s.Lost[i]))
 	}
 	for _, line := range daemon.RetentionLines(&s.Journal.Retention) {
+		fmt.Fprintf(out, "           %s\n", line)
+	}
+	for _, line := range decisionlog.Lines(s.Sent, time.Now()) {
 		fmt.Fprintf(out, "           %s\n", line)
 	}
 	if s.Journal.Failing != "" {

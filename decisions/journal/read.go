@@ -256,3 +256,8 @@ func (v *view) next(rows *sql.Rows) (rec *decisions.Record, size int, err error)
 	}
 	return rec, size, v.answer(rec)
 }
+
+// View calls do with a transaction that reads the database, which lacks what is in the spool.
+func (r *Reader) View(ctx context.Context, do func(*sql.Tx) error) error {
+	return r.withView(ctx, func(v *view) error { return do(v.tx) })
+}

@@ -11,6 +11,20 @@ import (
 // Files are classified by name: rules in Rego, their tests, a list of rules, calls that
 // test rules, descriptions of programs, or profiles of agents.
 
+// IsRead reports whether a file of a layer is read, by its path in the layer.
+func IsRead(rel string) bool {
+	return strings.HasSuffix(rel, ".rego") || path.Base(rel) == ListName || isCalls(rel) || isPrograms(rel) || isProfiles(rel)
+}
+
+// NotRead returns what to do about a file whose name is almost that of one that is read, ""
+// for others.
+func NotRead(rel string) (hint string) {
+	if name := path.Base(rel); name == "rules.yml" || name == "profiles.yml" && !isPrograms(rel) {
+		return "name it " + strings.TrimSuffix(name, ".yml") + ".yaml"
+	}
+	return misplacedPrograms(rel)
+}
+
 // ListName is the name of files with a list of rules.
 const ListName = "rules.yaml"
 

@@ -25,12 +25,20 @@ import (
 // Bounds of a folder of rules. They are far above any real policy and keep a
 // hostile or broken folder from filling memory.
 const (
-	maxFileSize = 1 << 20
-	maxFiles    = 4096 // rules, tests, lists and program files together
-	maxTreeSize = 64 << 20
+	maxFileSize = MaxFile
+	maxFiles    = MaxFiles // rules, tests, lists and program files together
+	maxTreeSize = MaxTree
 	maxDepth    = 8
 	maxEntries  = 65536 // names examined, including files that are not rules
 	maxFolders  = 1024  // each is watched, and the system limits the number of watches
+)
+
+// Bounds of the files of a layer, wherever they come from: the size of one, their number,
+// and their size together, in bytes.
+const (
+	MaxFile  = 1 << 20
+	MaxFiles = 4096
+	MaxTree  = 64 << 20
 )
 
 // maxAhead is how far the time of a file may be ahead of the clock and still be
@@ -185,14 +193,12 @@ func (r *reader) entry(rel string, depth int) error {
 	if err != nil {
 		return diag.Problem{File: shown, Text: diag.WithoutPath(err)}.AsError()
 	}
-	isRules := strings.HasSuffix(rel, ".rego") || path.Base(rel) == ListName || isCalls(rel) || isPrograms(rel) || isProfiles(rel)
+	isRules := IsRead(rel)
 	if r.access.ListsOnly {
 		if rel != ListName {
 			return nil
 		}
-	} else if name := path.Base(rel); name == "rules.yml" || name == "profiles.yml" && !isPrograms(rel) {
-		return diag.Problem{File: shown, Text: "is not read", Hint: "name it " + strings.TrimSuffix(name, ".yml") + ".yaml"}.AsError()
-	} else if hint := misplacedPrograms(rel); hint != "" {
+	} else if hint := NotRead(rel); hint != "" {
 		return diag.Problem{File: shown, Text: "is not read", Hint: hint}.AsError()
 	}
 	switch mode := info.Mode(); {

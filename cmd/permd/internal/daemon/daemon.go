@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/arguments"
+	"github.com/permd/permd/cmd/permd/internal/decisionlog"
 	"github.com/permd/permd/cmd/permd/internal/engine"
 	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/cmd/permd/internal/heads"
@@ -31,6 +32,7 @@ import (
 	"github.com/permd/permd/decisions/underway"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/decisionlogs"
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/remember"
 	"github.com/permd/permd/remember/pause"
@@ -53,7 +55,8 @@ type daemon struct {
 	memory  *remember.Store
 	witness *witness
 	heads   *heads.Sender
-	lost    []chain.Head // which the journal had before the start, and does not have
+	sender  *decisionlogs.Uploader // of the journal, to the organisation's service
+	lost    []chain.Head           // which the journal had before the start, and does not have
 	pauses  *pause.Store
 	recent  explain.Recent    // for permd explain
 	kept    *arguments.Keeper // for permd explain after a restart, and for replays; nil in tests
@@ -151,6 +154,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	for _, why := range d.memory.Status().Degraded {
 		log.Warn("the memory is degraded", "why", why)
 	}
+	d.sender = decisionlog.New(dirs, d.journal.Reader, log, now)
 	var j decisions.Journal = d.journal
 	if d.rules.Settings.HTTP.Listen != settings.ListenOff {
 		d.metrics = newMetrics(d)

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/permd/permd/cmd/permd/internal/decisionlog"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/policy"
 )
@@ -55,7 +56,7 @@ func newMetrics(d *daemon) *metrics {
 		httpRequests: counter("permd_http_requests_total", "Requests over HTTP.", "path", "status"),
 		changed:      d.started,
 	}
-	for _, c := range []prometheus.Collector{m.decisions, m.seconds, m.outcomes, m.changes, m.reloads, m.httpRequests, state{d, m}} {
+	for _, c := range []prometheus.Collector{m.decisions, m.seconds, m.outcomes, m.changes, m.reloads, m.httpRequests, state{d, m}, decisionlog.Metrics{Uploader: d.sender}} {
 		m.registry.MustRegister(c) // of our own literals
 	}
 	return m

@@ -183,9 +183,11 @@ func (s *server) run(ctx context.Context) error {
 	}
 	context.AfterFunc(serving, s.engine.Waiting.End)
 	all.Go(func() { s.rules.Watch(serving) })
+	all.Go(func() { s.rules.Bundle.Run(serving, s.rules.Store, s.log, s.healthChanged) })
 	all.Go(func() { s.watch(serving) })
 	all.Go(func() { s.watchPlaces(serving) })
 	all.Go(func() { s.keepWitness(serving) })
+	all.Go(func() { s.sender.Run(serving) })
 	all.Go(func() { s.keepRevisions(serving) })
 	all.Go(func() { s.tryHeld(serving) })
 	all.Go(func() { s.notifier.Run(serving) })

@@ -10,29 +10,35 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/notify"
+	"github.com/permd/permd/cmd/permd/internal/orgbundle"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/cmd/permd/internal/shadow"
 	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/decisions/journal/chain"
 	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/decisionlogs"
 	"github.com/permd/permd/remember"
 	"github.com/permd/permd/socket/admin"
 )
 
 // Status is what `permd status` shows. Its JSON form is kept.
 type Status struct {
-	PID      int            `json:"pid"`
-	Version  string         `json:"version"`
-	Started  time.Time      `json:"started"`
-	Degraded bool           `json:"degraded"`
-	Digest   string         `json:"digest"`
-	Socket   string         `json:"socket"`
-	Admin    string         `json:"adminSocket"`
-	HTTP     string         `json:"http,omitzero"`
-	Sessions int            `json:"sessions"`
-	Policy   policy.Status  `json:"policy"`
-	Journal  journal.Status `json:"journal"`
+	PID      int           `json:"pid"`
+	Version  string        `json:"version"`
+	Started  time.Time     `json:"started"`
+	Degraded bool          `json:"degraded"`
+	Digest   string        `json:"digest"`
+	Socket   string        `json:"socket"`
+	Admin    string        `json:"adminSocket"`
+	HTTP     string        `json:"http,omitzero"`
+	Sessions int           `json:"sessions"`
+	Policy   policy.Status `json:"policy"`
+	// Bundle is how rules of the organisation are delivered, nil if they are not.
+	Bundle  *orgbundle.Status `json:"bundle,omitzero"`
+	Journal journal.Status    `json:"journal"`
+	// Sent is how far the journal was sent to the organisation's service, nil if it is not to be.
+	Sent *decisionlogs.Status `json:"decisionLogs,omitzero"`
 	// Lost are heads that the journal had when the daemon started last, and does not have.
 	Lost []chain.Head `json:"lostHeads,omitzero"`
 	// Verified is what permd log verify found last, nil if it was not called yet.
@@ -68,14 +74,14 @@ func (d *daemon) status() Status {
 	s := Status{
 		PID: os.Getpid(), Version: buildinfo.Version(), Started: d.started, Digest: d.rules.Digest(),
 		Socket: d.sockets.Decision, Admin: d.sockets.Management, HTTP: d.sockets.HTTP, Sessions: d.engine.Sessions.Len(),
-		Policy: d.rules.Status(), Shadow: d.shadow.Summary(), Journal: d.journal.Status(), Lost: d.lost, Memory: d.memory.Status(),
+		Policy: d.rules.Status(), Bundle: d.rules.Bundle.Status(), Shadow: d.shadow.Summary(), Journal: d.journal.Status(), Lost: d.lost, Memory: d.memory.Status(),
 		Unasked: d.runs.list(), NotPlain: d.engine.NotPlain.Counts(),
 		Unanswered: d.engine.Mounts.Stuck(), Stuck: d.stuck(time.Now()), Sockets: d.files.list(), SelfCheck: d.watchdog.failure(),
 	}
-	s.Arguments = d.kept.Status()
+	s.Arguments, s.Sent = d.kept.Status(), d.sender.Status()
 	s.Verified = records.Verified(d.dirs)
 	s.Pauses, s.Locked = d.pausesInForce()
-	s.Degraded = s.Locked != "" || s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" ||
+	s.Degraded = s.Locked != "" || s.Bundle != nil && s.Bundle.Expired || s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" ||
 		s.Journal.Retention.Failing != "" || len(s.Memory.Degraded) > 0 || len(s.Unanswered) > 0 || len(s.Stuck) > 0 ||
 		len(s.Sockets) > 0 || s.SelfCheck != "" || s.Arguments.Failing != ""
 	return s

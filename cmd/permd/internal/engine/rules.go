@@ -10,6 +10,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/orgbundle"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/mounts"
@@ -28,6 +29,8 @@ type Rules struct {
 	*policy.Store
 	Settings settings.Settings
 	Mounts   *mounts.FS // that rules are read through
+	// Bundle is how rules of the organisation are delivered, nil if they are not.
+	Bundle *orgbundle.Delivery
 
 	uid      uint32 // of the process
 	shadow   *atomic.Pointer[func()]
@@ -81,6 +84,11 @@ func OpenRulesIn(ctx context.Context, dirs xdg.Dirs, userDir string, relocated b
 	if relocated {
 		opts.OrgOwners = []uint32{0, uint32(os.Geteuid())}
 	}
+	delivery, err := orgbundle.Open(dirs, opts.OrgOwners, files)
+	if err != nil {
+		return nil, err
+	}
+	opts.Delivered = delivery.Delivered()
 	store, err := policy.Open(ctx, opts)
 	if err != nil {
 		return nil, PolicyFailure(err)
@@ -92,7 +100,7 @@ func OpenRulesIn(ctx context.Context, dirs xdg.Dirs, userDir string, relocated b
 			return nil, PolicyFailure(err)
 		}
 	}
-	return &Rules{Store: store, Settings: read, Mounts: files, uid: opts.UID, shadow: shadow}, nil
+	return &Rules{Store: store, Settings: read, Mounts: files, Bundle: delivery, uid: opts.UID, shadow: shadow}, nil
 }
 
 // PolicyFailure adds the exit code to an error in the rules.

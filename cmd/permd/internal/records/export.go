@@ -14,8 +14,8 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/policy/decisionlogs/event"
 )
 
 // Formats are the formats of an export.
@@ -28,7 +28,9 @@ func (l *Log) Export(ctx context.Context, s *cli.Streams, f decisions.RecordFilt
 	flush := out.Flush
 	switch format {
 	case "opa":
-		write = func(rec *decisions.Record) error { return cli.PrintJSON(out, eventOf(rec)) }
+		write = func(rec *decisions.Record) error {
+			return cli.PrintJSON(out, event.Of(rec, map[string]string{"app": "permd", "version": buildinfo.Version()}))
+		}
 	case "csv":
 		w := csv.NewWriter(out)
 		if err := w.Write(csvHeader()); err != nil {
@@ -59,70 +61,6 @@ func (l *Log) Export(ctx context.Context, s *cli.Streams, f decisions.RecordFilt
 		return Unreadable(damaged)
 	}
 	return nil
-}
-
-// event is a decision as an event of OPA's decision logs.
-type event struct {
-	Labels      map[string]string         `json:"labels"`
-	DecisionID  string                    `json:"decision_id"`
-	Bundles     map[string]eventBundle    `json:"bundles,omitzero"`
-	Path        string                    `json:"path"`
-	Input       *eventInput               `json:"input,omitzero"`
-	Result      *eventResult              `json:"result,omitzero"`
-	RequestedBy string                    `json:"requested_by,omitzero"`
-	Timestamp   time.Time                 `json:"timestamp"`
-	Metrics     map[string]int64          `json:"metrics,omitzero"`
-	Custom      map[string]map[string]any `json:"custom"`
-}
-
-type eventBundle struct {
-	Revision string `json:"revision"`
-}
-
-// eventInput is what was asked.
-type eventInput struct {
-	Agent    effects.Party            `json:"agent"`
-	Client   effects.Party            `json:"client"`
-	Session  decisions.SessionRef     `json:"session"`
-	Protocol string                   `json:"protocol"`
-	Tool     string                   `json:"tool"`
-	Cwd      string                   `json:"cwd,omitzero"`
-	Project  string                   `json:"project,omitzero"`
-	Details  []decisions.EffectDetail `json:"details,omitzero"`
-}
-
-// eventResult is what was answered, and what became of it.
-type eventResult struct {
-	decisions.Decision
-	Answer *decisions.HumanAnswer `json:"answer,omitzero"`
-	Ran    *time.Time             `json:"ran,omitzero"`
-	Ended  *decisions.Ending      `json:"ended,omitzero"`
-}
-
-// eventOf returns the event of a record.
-func eventOf(r *decisions.Record) event {
-	e := event{
-		Labels: map[string]string{"app": "permd", "version": buildinfo.Version()}, DecisionID: r.Decision.ID, Path: "permd/decide",
-		Timestamp: r.Time, Custom: map[string]map[string]any{"permd": {"seq": r.Seq}},
-	}
-	if r.Unreadable != "" {
-		e.Custom["permd"]["unreadable"] = r.Unreadable
-		return e
-	}
-	for name, value := range map[string]string{
-		"declared": r.Declared, "claimedUser": r.ClaimedUser, "claimedTrace": r.ClaimedTrace, "claimedKind": r.ClaimedKind, "claimedTitle": r.ClaimedTitle,
-		"claimedStatus": r.ClaimedStatus, "reconsiders": r.Reconsiders,
-	} {
-		if value != "" {
-			e.Custom["permd"][name] = value
-		}
-	}
-	e.Bundles = map[string]eventBundle{"permd": {r.Decision.Policy.Digest}}
-	e.Input = &eventInput{r.Agent, r.Client, r.Session, r.Protocol, r.Tool, r.Cwd, r.Project, r.Details}
-	e.Result = &eventResult{r.Decision, r.Answer, r.Ran, r.Ended}
-	e.RequestedBy = fmt.Sprintf("uid %d, pid %d", r.Peer.UID, r.Peer.PID)
-	e.Metrics = map[string]int64{"timer_server_handler_ns": r.LatencyNS}
-	return e
 }
 
 // csvColumns are the columns of a table, in their order.

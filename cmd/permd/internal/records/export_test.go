@@ -11,6 +11,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/policy/decisionlogs/event"
 )
 
 // sample is a record with what a record can have.
@@ -50,7 +51,7 @@ type opaEvent struct {
 func TestEvents(t *testing.T) {
 	for name, rec := range map[string]*decisions.Record{"whole": sample(), "unreadable": {Seq: 8, Time: time.Unix(1, 0).UTC(), Decision: decisions.Decision{ID: "d2"}, Unreadable: "damaged"}} {
 		var out bytes.Buffer
-		if err := cli.PrintJSON(&out, eventOf(rec)); err != nil {
+		if err := cli.PrintJSON(&out, event.Of(rec, map[string]string{"app": "permd"})); err != nil {
 			t.Fatal(err)
 		}
 		var e opaEvent

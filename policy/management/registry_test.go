@@ -1,0 +1,60 @@
+package management
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// registry is as much of a registry of OCI as a download needs.
+type registry struct {
+	mu    sync.Mutex
+	blobs map[string][]byte // by digest, with their manifests
+	kinds map[string]string
+	tag   string // digest of the manifest that the tag names
+}
+
+func newRegistry() *registry {
+	return &registry{blobs: map[string][]byte{}, kinds: map[string]string{}}
+}
+
+func (r *registry) add(data []byte, kind string) (digest string) {
+	sum := sha256.Sum256(data)
+	digest = "sha256:" + hex.EncodeToString(sum[:])
+	r.blobs[digest], r.kinds[digest] = data, kind
+	return digest
+}
+
+// push makes a bundle what the tag names.
+func (r *registry) push(data []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	config := r.add([]byte("{}"), "application/vnd.oci.image.config.v1+json")
+	layer := r.add(data, "application/vnd.oci.image.layer.v1.tar+gzip")
+	r.tag = r.add(fmt.Appendf(nil, `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",`+
+		`"config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":%q,"size":2},`+
+		`"layers":[{"mediaType":"application/vnd.oci.image.layer.v1.tar+gzip","digest":%q,"size":%d}]}`, config, layer, len(data)), "application/vnd.oci.image.manifest.v1+json")
+}
+
+func (r *registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name := req.URL.Path[strings.LastIndexByte(req.URL.Path, '/')+1:]
+	if name == "latest" {
+		name = r.tag
+	}
+	data, ok := r.blobs[name]
+	if !ok {
+		http.NotFound(w, req)
+		return
+	}
+	w.Header().Set("Content-Type", r.kinds[name])
+	w.Header().Set("Docker-Content-Digest", name)
+	w.Header().Set("Content-Length", fmt.Sprint(len(data)))
+	if req.Method != http.MethodHead {
+		_, _ = w.Write(data)
+	}
+}
