@@ -131,7 +131,7 @@ func (s *Store) entryOfLine(l *Line, now time.Time) (*entry, error) {
 	}
 	switch l.Verdict {
 	case decisions.Allow:
-		if err := s.allowableLine(p, l.Scope); err != nil {
+		if err := s.allowableLine(l.UID, p, l.Scope); err != nil {
 			return nil, err
 		}
 	case decisions.Deny:
@@ -182,7 +182,7 @@ func expandHome(p *pattern.Pattern, home string) (*pattern.Pattern, error) {
 }
 
 // allowableLine returns why an allow of a line must not be remembered.
-func (s *Store) allowableLine(p *pattern.Pattern, scope ScopeKind) error {
+func (s *Store) allowableLine(uid uint32, p *pattern.Pattern, scope ScopeKind) error {
 	if off := s.state.Load().off; off != nil {
 		return off
 	}
@@ -195,7 +195,7 @@ func (s *Store) allowableLine(p *pattern.Pattern, scope ScopeKind) error {
 	case p.Run.Program == "git" && scope == ForUser:
 		return fmt.Errorf("%w: git obeys the configuration of where it runs, so it is bound to the project", ErrNotRemembered)
 	}
-	q := decisions.MemoryQuery{Effect: &effects.Effect{Kind: p.Kind}}
+	q := decisions.MemoryQuery{UID: uid, Effect: &effects.Effect{Kind: p.Kind}}
 	if p.Run != nil {
 		run := effects.Run{Program: p.Run.Program}
 		for _, w := range p.Run.Words {

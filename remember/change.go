@@ -209,7 +209,7 @@ func (s *Store) moveTo(n *entry, c *Change) error {
 		ch.Pins.Project = ""
 	}
 	if n.line != nil {
-		return s.allowableLine(n.line, c.Scope)
+		return s.allowableLine(ch.UID, n.line, c.Scope)
 	}
 	return nil
 }

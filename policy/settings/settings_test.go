@@ -258,6 +258,7 @@ func TestMerge(t *testing.T) {
 		{name: "reload of the user", user: Settings{Reload: ReloadManual}, want: with(func(s *Settings) { s.Reload = ReloadManual })},
 		{name: "reload of both", org: Settings{Reload: ReloadReplaySafe}, user: Settings{Reload: ReloadAuto}, want: with(func(s *Settings) { s.Reload = ReloadReplaySafe })},
 		{name: "no_lock of a user", user: Settings{NoLock: true}, err: "no_lock can be set by org alone"},
+		{name: "[system] of a user", user: Settings{System: System{Admins: "wheel"}}, err: "system can be set by org alone"},
 		{name: "only_org of a user", user: Settings{OnlyOrg: true}, err: "only_org can be set by org alone"},
 		{name: "on_failure of a user", user: Settings{OnFailure: decisions.Ask}, err: "on_failure can be set by org alone"},
 		{name: "base deny of a user", user: Settings{Disable: []string{"base.dd"}}, err: "base.dd is a deny"},
@@ -273,6 +274,9 @@ func TestMerge(t *testing.T) {
 			}
 			if err != nil {
 				t.Fatal(err)
+			}
+			if tt.want.System == (System{}) {
+				tt.want.System.Group = defaultGroup
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("settings (-want +got):\n%s", diff)
