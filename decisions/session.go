@@ -111,8 +111,8 @@ var ErrSessions = errors.New("too many sessions on this connection")
 
 // Sessions holds the sessions of all connections. It is safe for concurrent use.
 type Sessions struct {
-	// FindProject returns the root of the project that a folder belongs to.
-	FindProject func(cwd string) string
+	// FindProject returns the root of the project that a folder belongs to, for that user.
+	FindProject func(uid uint32, cwd string) string
 
 	mu sync.RWMutex
 	m  map[Owner]map[string]*Session
@@ -125,7 +125,7 @@ func (s *Sessions) Declare(o Owner, d Declaration) (*Session, error) {
 	}
 	project := ""
 	if s.FindProject != nil && d.Cwd != "" {
-		project = s.FindProject(d.Cwd)
+		project = s.FindProject(o.UID, d.Cwd)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

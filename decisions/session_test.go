@@ -10,7 +10,7 @@ import (
 )
 
 func TestSessionsBelongToTheirConnection(t *testing.T) {
-	s := &Sessions{FindProject: func(cwd string) string { return cwd + "/.." }}
+	s := &Sessions{FindProject: func(_ uint32, cwd string) string { return cwd + "/.." }}
 	mine, other := Owner{UID: 1, Conn: 1}, Owner{UID: 1, Conn: 2}
 	ses, err := s.Declare(mine, Declaration{ID: "a", Cwd: "/p"})
 	if err != nil {
@@ -95,7 +95,7 @@ func TestSessionBounds(t *testing.T) {
 // TestFormerPlaces: a session that is declared again with another folder keeps its
 // former folders, one for each project, up to a bound.
 func TestFormerPlaces(t *testing.T) {
-	s := &Sessions{FindProject: func(cwd string) string { return strings.TrimSuffix(cwd, "/src") }}
+	s := &Sessions{FindProject: func(_ uint32, cwd string) string { return strings.TrimSuffix(cwd, "/src") }}
 	o := Owner{Conn: 1}
 	declare := func(cwd string) (places []string) {
 		ses, err := s.Declare(o, Declaration{ID: "a", Cwd: cwd, Roots: []string{"/r"}})

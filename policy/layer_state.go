@@ -190,6 +190,9 @@ func (s *Store) rulesOf(n *layerState) source.Access {
 	case decisions.Org:
 		return source.Access{Owners: s.opts.OrgOwners}
 	case decisions.User:
+		if s.opts.System { // the daemon has written them, for the person
+			return source.Access{Owners: []uint32{0, s.opts.UID}}
+		}
 		return source.Access{Owners: []uint32{0, n.uid}, PrivateGroup: s.privateGroup(n.uid)}
 	case decisions.Project, decisions.Base:
 	}

@@ -38,7 +38,8 @@ type Options struct {
 	// returns "" or is nil for none.
 	UserDir func(uid uint32) (string, error)
 	// System is set if the daemon serves several people (xdg.Dirs.System).
-	// Otherwise the rules of UID apply to the calls of every user.
+	// Otherwise the rules of UID apply to the calls of every user. UserDir is then a folder of
+	// the daemon's, whose uid is UID.
 	System bool
 	UID    uint32
 

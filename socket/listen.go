@@ -20,12 +20,15 @@ import (
 
 // ListenOptions set the permissions of a socket.
 type ListenOptions struct {
-	// perm is the mode of the socket: 0600, also if it is 0, or 0660 for the group gid.
+	// perm is the mode of the socket: 0600, also if it is 0, or 0660 for the group GID.
 	perm fs.FileMode
 	// gid is the group of the socket, and of its folder if Listen creates that. It is
 	// used with mode 0660 only and is never 0.
 	gid int
 }
+
+// ForGroup are the options of a socket that a group may use, too. It is not root's.
+func ForGroup(gid uint32) ListenOptions { return ListenOptions{perm: 0o660, gid: int(gid)} }
 
 // Listener is a Unix socket that permd listens on.
 type Listener struct {

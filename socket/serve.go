@@ -62,6 +62,9 @@ type Options struct {
 	// Admit returns an error for a peer that may not use the socket. The default admits
 	// root and the daemon's own user.
 	Admit func(decisions.Peer) error
+	// Members, if set, are admitted in place of what Admit says: the daemon serves several
+	// people.
+	Members *Members
 	// Logger never logs contents of messages. The default discards everything.
 	Logger *slog.Logger
 	// Open counts the open connections. It may be nil.
@@ -109,6 +112,23 @@ func MaxBytes(maxMessage int) int { return max(64<<20, 16*maxMessage) }
 // limits returns the limits in o.
 func (o *Options) limits() connLimits {
 	return connLimits{maxConns: o.MaxConns, maxConnsPerUID: o.MaxConnsPerUID}
+}
+
+// Allows returns an error for the peer of a connection if it may not use the socket, and
+// whether it is an admin of Members.
+func (o *Options) Allows(c net.Conn, p decisions.Peer) (admin bool, err error) {
+	if o.Members == nil {
+		return false, o.Admit(p)
+	}
+	uc, ok := c.(*net.UnixConn)
+	if !ok {
+		return false, errNoMember
+	}
+	groups, err := groupsOf(uc)
+	if err != nil {
+		return false, fmt.Errorf("finding the groups of a peer: %w", err)
+	}
+	return o.Members.admit(p, groups)
 }
 
 // AdmitSelf admits root and the daemon's own user.
@@ -225,7 +245,8 @@ func (s *server) admit(c net.Conn) {
 		_ = c.Close()
 		return
 	}
-	if err := s.Admit(peer); err != nil {
+	admin, err := s.Allows(c, peer)
+	if err != nil {
 		s.Logger.Info("refusing a connection", "uid", peer.UID, "pid", peer.PID, "error", err)
 		turnAway(c, invalidRequest("this user may not use this socket; ask the person"))
 		return
@@ -236,6 +257,7 @@ func (s *server) admit(c net.Conn) {
 		return
 	}
 	conn := newConnection(s, c, connIDs.Add(1), peer)
+	conn.admin = admin
 	if !s.add(conn) {
 		conn.member.Leave()
 		s.limits.leave(peer.UID)

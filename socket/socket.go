@@ -29,6 +29,8 @@ type Conn struct {
 	// ID is unique for the lifetime of the daemon.
 	ID   uint64
 	Peer decisions.Peer
+	// admin is set for an admin of Members; see Everybody.
+	admin bool
 	// OneRequest is set if the connection ends with its request (see NewConn).
 	OneRequest bool
 	// member is the connection's share of slots and memory; nil without a server.

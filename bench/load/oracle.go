@@ -72,7 +72,7 @@ func newOracle(ctx context.Context, d *daemon) (*oracle, error) {
 				c.Memory, c.Now, c.Cache, c.Deadline = memoryOf(m), time.Now, new(decisions.Cache), time.Minute
 			})}
 			deps := native.Deps{
-				Sessions: &decisions.Sessions{FindProject: func(cwd string) string { return paths.FindProject(fs, cwd, d.home()) }},
+				Sessions: &decisions.Sessions{FindProject: func(_ uint32, cwd string) string { return paths.FindProject(fs, cwd, d.home()) }},
 				Decider:  e.decider, Users: func(uint32) effects.User { return who },
 			}
 			native.Register(e.methods, deps)

@@ -93,7 +93,7 @@ func documents(ctx context.Context, home, project string, requests ...string) (d
 	var seen []decisions.Input
 	fs := paths.OSFS{}
 	deps := native.Deps{
-		Sessions: &decisions.Sessions{FindProject: func(cwd string) string { return paths.FindProject(fs, cwd, home) }},
+		Sessions: &decisions.Sessions{FindProject: func(_ uint32, cwd string) string { return paths.FindProject(fs, cwd, home) }},
 		Decider:  shipped.Engine(watched{snap, &seen}, fs, paths.Own{}, 0, time.Now(), func(c *decisions.Config) { c.Deadline = time.Minute }),
 		Users:    func(uint32) effects.User { return who },
 	}

@@ -45,7 +45,7 @@ func wholeDecision(ctx context.Context, log *records.Log, typed string) (string,
 	if decisionID().MatchString(typed) {
 		return typed, nil
 	}
-	ids, err := log.IDs(ctx, strings.ToLower(typed), admin.MaxFound)
+	ids, err := log.IDs(ctx, nil, strings.ToLower(typed), admin.MaxFound)
 	if err != nil {
 		return "", fmt.Errorf("reading the journal: %w", err)
 	}
@@ -84,7 +84,7 @@ func (m *memoryClient) wholeQuestion(ctx context.Context, typed string) (string,
 	if err := m.c.Call(ctx, admin.MethodQuestionsList, struct{}{}, &waiting); err != nil {
 		return "", fmt.Errorf("listing the questions: %w", err)
 	}
-	all, err := records.Remote{Client: m.c}.IDs(ctx, typed, admin.MaxFound)
+	all, err := records.Remote{Client: m.c}.IDs(ctx, nil, typed, admin.MaxFound)
 	if err != nil {
 		return "", fmt.Errorf("reading the journal: %w", err)
 	}

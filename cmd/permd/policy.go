@@ -13,6 +13,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/replay"
 	"github.com/permd/permd/cmd/permd/internal/rulecost"
 	"github.com/permd/permd/cmd/permd/internal/shadow"
+	"github.com/permd/permd/cmd/permd/internal/userrules"
 	"github.com/permd/permd/socket/client"
 )
 
@@ -22,7 +23,7 @@ line. Example rules are in examples/policies.`
 	example := `  permd policy check ~/.config/permd/policy.d
   permd policy test ~/.config/permd/policy.d`
 	of := a.policies()
-	return group("policy", "Check, test and list rules", long, example, of.Check(), of.Test(), of.List(), a.policyReplayCommand(), a.policyProfileCommand(), a.policyShadowCommand())
+	return group("policy", "Check, test and list rules", long, example, of.Check(), of.Test(), of.List(), userrules.Push(&a.Streams, a.dirs), userrules.Pull(&a.Streams), a.policyReplayCommand(), a.policyProfileCommand(), a.policyShadowCommand())
 }
 
 // policies returns the commands that work on folders of rules.

@@ -9,7 +9,8 @@ import (
 )
 
 func (a *app) serveCommand() *cobra.Command {
-	return &cobra.Command{
+	var system bool
+	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the daemon",
 		Long: `Run the daemon in the foreground, for the current user. It needs no
@@ -27,11 +28,28 @@ SIGINT it answers the requests in flight and exits, within five seconds whatever
 hangs. Under systemd it uses the passed sockets named permd and permd-admin and
 reports readiness.
 
+With --system it serves several people: those in the group permd, each of whom
+sees and manages only what is their own. It runs as a user of its own, and its
+rules are root's. See docs/system.md.
+
+  rules       /etc/permd/policy.d/, and each person's: permd policy push
+  settings    /etc/permd/permd.toml
+  data        /var/lib/permd/
+  sockets     /run/permd/permd.sock, /run/permd-admin/admin.sock
+
 ` + cli.ExitCodes,
 		Example: `  permd serve`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return daemon.Serve(cmd.Context(), a.Streams, a.root)
+			if !system {
+				return daemon.Serve(cmd.Context(), a.Streams, a.root)
+			}
+			if a.root != "" {
+				return cli.Failf(cli.ExitUsage, "leave --root out", "--root moves the organisation's rules, which permd serve --system does not do")
+			}
+			return daemon.ServeSystem(cmd.Context(), a.Streams)
 		},
 	}
+	cmd.Flags().BoolVar(&system, "system", false, "serve several people, as a user of its own")
+	return cmd
 }

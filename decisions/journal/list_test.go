@@ -178,14 +178,14 @@ func TestIDs(t *testing.T) {
 	for prefix, want := range map[string][]string{
 		"01a209f2": ids[:3], "01a209f2-9f88-7daa": ids[:2], "01a209f2-9f88-7daa-b9b7-1227f0f5bc9": ids[:2], ids[1]: ids[1:2], "0": ids, "02": ids[3:4], "%": nil, "_1": nil, "03": nil,
 	} {
-		got, err := j.IDs(t.Context(), prefix, 10)
+		got, err := j.IDs(t.Context(), nil, prefix, 10)
 		slices.Sort(got)
 		want = slices.Sorted(slices.Values(want))
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v, want %q", prefix, got, err, want)
 		}
 	}
-	if got, err := j.IDs(t.Context(), "0", 2); err != nil || len(got) != 2 {
+	if got, err := j.IDs(t.Context(), nil, "0", 2); err != nil || len(got) != 2 {
 		t.Errorf("two: %q, %v", got, err)
 	}
 }

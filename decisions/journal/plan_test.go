@@ -129,7 +129,7 @@ func TestPlans(t *testing.T) {
 	check(query{selectLost, []any{1, 9}})
 	check(query{removeNames, []any{1, 9}})
 	check(query{selectAllNames, []any{1}})
-	check(query{selectIDs, []any{"x", "x", "x", "x", 1}})
+	check(query{selectIDs, []any{"x", "x", "x", "x", 1, 1, 1}})
 	check(query{firstSpan, []any{1}})
 	check(query{lastSpan, []any{1}})
 	if len(seen) < 100 {

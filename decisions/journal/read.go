@@ -168,15 +168,20 @@ func (r *Reader) Get(ctx context.Context, id string) (*decisions.Record, error) 
 	return rec, nil
 }
 
-// selectIDs selects the ids that begin with a text. Ids hold no character after the last
+// selectIDs selects the ids that begin with a text, of one user or, with NULL, all. Ids hold no character after the last
 // one of ASCII.
-const selectIDs = "SELECT d.id FROM decisions d WHERE substr(d.id, 1, 18) BETWEEN substr(?, 1, 18) AND substr(?, 1, 18) || '~' AND d.id >= ? AND d.id < ? || '~' LIMIT ?"
+const selectIDs = "SELECT d.id FROM decisions d WHERE substr(d.id, 1, 18) BETWEEN substr(?, 1, 18) AND substr(?, 1, 18) || '~' AND d.id >= ? AND d.id < ? || '~' AND (? IS NULL OR d.uid = ?) LIMIT ?"
 
-// IDs returns the ids of decisions that begin with prefix, at most limit of them.
-func (r *Reader) IDs(ctx context.Context, prefix string, limit int) ([]string, error) {
+// IDs returns the ids of a user's decisions, or of all if uid is nil, that begin with prefix,
+// at most limit of them.
+func (r *Reader) IDs(ctx context.Context, uid *uint32, prefix string, limit int) ([]string, error) {
 	var ids []string
 	err := r.withView(ctx, func(v *view) (err error) {
-		rows, err := v.tx.QueryContext(ctx, selectIDs, prefix, prefix, prefix, prefix, limit)
+		var of any
+		if uid != nil {
+			of = int64(*uid)
+		}
+		rows, err := v.tx.QueryContext(ctx, selectIDs, prefix, prefix, prefix, prefix, of, of, limit)
 		if err != nil {
 			return err
 		}
@@ -192,7 +197,7 @@ func (r *Reader) IDs(ctx context.Context, prefix string, limit int) ([]string, e
 			return err
 		}
 		for i := range v.records {
-			if id := string(v.records[i].texts[textID]); strings.HasPrefix(id, prefix) && !slices.Contains(ids, id) {
+			if id := string(v.records[i].texts[textID]); strings.HasPrefix(id, prefix) && (uid == nil || *uid == v.records[i].uid) && !slices.Contains(ids, id) {
 				ids = append(ids, id)
 			}
 		}

@@ -21,6 +21,8 @@ func Merge(org, user Settings) (Settings, error) {
 		return Settings{}, &fileError{file: "permd.toml", text: "no_pause can be set by org alone", fix: orgOnly}
 	case user.NoLock:
 		return Settings{}, &fileError{file: "permd.toml", text: "no_lock can be set by org alone", fix: orgOnly}
+	case user.System != System{}:
+		return Settings{}, &fileError{file: "permd.toml", text: "system can be set by org alone", fix: orgOnly}
 	case user.OnFailure != "":
 		return Settings{}, &fileError{file: "permd.toml", text: "on_failure can be set by org alone", fix: orgOnly}
 	}
@@ -65,6 +67,7 @@ func Merge(org, user Settings) (Settings, error) {
 	case user.Shadow != "":
 		merged.Shadow, merged.ShadowLayer = user.Shadow, decisions.User
 	}
+	merged.System = System{Group: cmp.Or(org.System.Group, defaultGroup), Admins: org.System.Admins}
 	merged.HTTP.Listen = cmp.Or(org.HTTP.Listen, user.HTTP.Listen, ListenOff)
 	if org.Disable != nil {
 		merged.Disable = org.Disable

@@ -93,6 +93,17 @@ type Settings struct {
 	Journal Journal `toml:"journal"`
 
 	HTTP HTTP `toml:"http"`
+
+	System System `toml:"system"`
+}
+
+// System says who may use a daemon that serves several people. Org only.
+type System struct {
+	// Group is the name of the group whose members may use the sockets; "permd" if not set.
+	Group string `toml:"group"`
+	// Admins is the name of the group whose members see and manage what is everybody's; "",
+	// the default, if root alone does.
+	Admins string `toml:"admins"`
 }
 
 // HTTP configures the HTTP interface.
@@ -141,6 +152,8 @@ const (
 	minDecision     = 100   // milliseconds
 	maxDecision     = 60000 // milliseconds
 	maxPath         = 4096  // bytes
+	maxGroup        = 256   // bytes of a group's name
+	defaultGroup    = "permd"
 )
 
 // Bounds of a file. The decoder recurses for each bracket that is open, so that a file of
@@ -159,6 +172,7 @@ var keys = []string{
 	"on_log_failure", "shadow", "no_pause", "no_lock", "no_arguments", "notify", "reload", "limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user", "limits.decision_milliseconds",
 	"journal", "journal.max_bytes", "journal.max_age",
 	"http", "http.listen",
+	"system", "system.group", "system.admins",
 }
 
 // fileError is a problem in a permd.toml.
@@ -275,6 +289,11 @@ func (s *Settings) check() *valueError {
 	}
 	if strings.HasPrefix(s.Shadow, "~") || len(s.Shadow) > maxPath || strings.ContainsFunc(s.Shadow, unicode.IsControl) {
 		return wrong("shadow", "write a path from /, or one from the folder of this file", "%q is no path of a folder", s.Shadow)
+	}
+	for key, name := range map[string]string{"group": s.System.Group, "admins": s.System.Admins} {
+		if len(name) > maxGroup || strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || r == ':' }) {
+			return wrong(key, "write the name of a group", "%q is no name of a group", name)
+		}
 	}
 	if !listenable(s.HTTP.Listen) {
 		return wrong("listen", `write "off", "unix", or a loopback address: "127.0.0.1:PORT" or "[::1]:PORT"`,

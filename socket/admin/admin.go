@@ -36,8 +36,9 @@ type Log interface {
 	// Tally counts decisions by group; starts are those of days.
 	Tally(ctx context.Context, f decisions.RecordFilter, by []tally.By, starts []time.Time) (Tallies, error)
 	Get(ctx context.Context, decisionID string) (*decisions.Record, error)
-	// IDs returns the ids that begin with prefix, at most limit of them.
-	IDs(ctx context.Context, prefix string, limit int) ([]string, error)
+	// IDs returns the ids that begin with prefix, at most limit of them; uid is whose the
+	// decisions must be, nil for anybody's.
+	IDs(ctx context.Context, uid *uint32, prefix string, limit int) ([]string, error)
 	// Wait returns when there is a record with a greater sequence number than seq, or
 	// when ctx is done.
 	Wait(ctx context.Context, seq int64) error
@@ -83,8 +84,12 @@ const MaxFound = 10
 // Deps are the dependencies of the management methods.
 type Deps struct {
 	Log Log
-	// Status returns the result of permd/status, to be marshalled.
-	Status func() any
+	// System is set if the daemon serves several people: then each peer sees the records of
+	// its own calls alone, unless it is an admin.
+	System bool
+	// Status returns the result of permd/status for that user, to be marshalled; nil is for
+	// who may see everything.
+	Status func(uid *uint32) any
 	// Reload puts the rules in the files in force, if they have a digest; "" for any.
 	Reload func(ctx context.Context, digest string) (Reloaded, error)
 	// Memory may be nil; then the methods about choices do not exist.
@@ -106,11 +111,11 @@ func Register(m socket.Methods, d Deps) {
 	if d.Pauses != nil {
 		registerPauses(m, d.Pauses)
 	}
-	m[MethodStatus] = func(_ *socket.Conn, params strictjson.Value) (run, error) {
+	m[MethodStatus] = func(c *socket.Conn, params strictjson.Value) (run, error) {
 		if err := decode(params, &struct{}{}); err != nil {
 			return nil, err
 		}
-		return func(context.Context) (any, error) { return d.Status(), nil }, nil
+		return func(context.Context) (any, error) { return d.Status(d.readable(c)), nil }, nil
 	}
 	m[MethodReload] = func(_ *socket.Conn, params strictjson.Value) (run, error) {
 		var p ReloadParams
@@ -126,14 +131,15 @@ func Register(m socket.Methods, d Deps) {
 			return r, nil
 		}, nil
 	}
-	m[MethodList] = func(_ *socket.Conn, params strictjson.Value) (run, error) {
+	m[MethodList] = func(c *socket.Conn, params strictjson.Value) (run, error) {
 		f, err := filter(params)
 		if err != nil {
 			return nil, err
 		}
+		f.UID = d.readable(c)
 		return func(ctx context.Context) (any, error) { return list(ctx, d.Log, f) }, nil
 	}
-	m[MethodShow] = func(_ *socket.Conn, params strictjson.Value) (run, error) {
+	m[MethodShow] = func(c *socket.Conn, params strictjson.Value) (run, error) {
 		var p struct {
 			DecisionID string `json:"decisionId"`
 		}
@@ -145,13 +151,13 @@ func Register(m socket.Methods, d Deps) {
 			if err != nil {
 				return nil, fmt.Errorf("reading the journal: %w", err)
 			}
-			if r == nil {
+			if r == nil || !d.MayRead(c, r) {
 				return nil, &socket.Error{Code: CodeNoDecision, Message: "no decision of that id"}
 			}
 			return r, nil
 		}, nil
 	}
-	m[MethodFind] = func(_ *socket.Conn, params strictjson.Value) (run, error) {
+	m[MethodFind] = func(c *socket.Conn, params strictjson.Value) (run, error) {
 		var p struct {
 			Prefix string `json:"prefix"`
 		}
@@ -162,21 +168,37 @@ func Register(m socket.Methods, d Deps) {
 			return nil, invalidParams("prefix is missing")
 		}
 		return func(ctx context.Context) (any, error) {
-			ids, err := d.Log.IDs(ctx, p.Prefix, MaxFound)
+			ids, err := d.Log.IDs(ctx, d.readable(c), p.Prefix, MaxFound)
 			if err != nil {
 				return nil, fmt.Errorf("reading the journal: %w", err)
 			}
 			return Found{IDs: append([]string{}, ids...)}, nil
 		}, nil
 	}
-	registerTally(m, d.Log)
-	m[MethodFollow] = func(_ *socket.Conn, params strictjson.Value) (run, error) {
+	registerTally(m, &d)
+	m[MethodFollow] = func(c *socket.Conn, params strictjson.Value) (run, error) {
 		f, err := filter(params)
 		if err != nil {
 			return nil, err
 		}
+		f.UID = d.readable(c)
 		return func(ctx context.Context) (any, error) { return follow(ctx, d.Log, f) }, nil
 	}
+}
+
+// readable returns whose records a peer may read: the peer's own uid, or nil for everybody's.
+// The peers of a daemon that serves one person are that person and root, who may read all.
+func (d *Deps) readable(c *socket.Conn) *uint32 {
+	if !d.System {
+		return nil
+	}
+	return visible(c)
+}
+
+// MayRead reports whether a peer may read a record.
+func (d *Deps) MayRead(c *socket.Conn, r *decisions.Record) bool {
+	uid := d.readable(c)
+	return uid == nil || r.Peer.UID == *uid && r.Unreadable == ""
 }
 
 type run = func(context.Context) (any, error)

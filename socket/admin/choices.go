@@ -322,9 +322,9 @@ func registerChange(m socket.Methods, mem Memory) {
 }
 
 // visible returns the owner of the choices that a peer may see and change: the peer's
-// own uid, or nil (everybody's) for root.
+// own uid, or nil (everybody's) for root and the admins of a daemon that serves several people.
 func visible(c *socket.Conn) *uint32 {
-	if c.Peer.UID == 0 {
+	if c.Everybody() {
 		return nil
 	}
 	uid := c.Peer.UID

@@ -31,8 +31,8 @@ type Tallies struct {
 	Left   int64         `json:"left,omitzero"`
 }
 
-func registerTally(m socket.Methods, log Log) {
-	m[MethodTally] = func(_ *socket.Conn, params strictjson.Value) (run, error) {
+func registerTally(m socket.Methods, d *Deps) {
+	m[MethodTally] = func(c *socket.Conn, params strictjson.Value) (run, error) {
 		var p Tally
 		if err := decode(params, &p); err != nil {
 			return nil, err
@@ -50,8 +50,9 @@ func registerTally(m socket.Methods, log Log) {
 		case !slices.IsSortedFunc(p.Starts, time.Time.Compare):
 			return nil, invalidParams("starts must be ascending")
 		}
+		p.Selected.UID = d.readable(c)
 		return func(ctx context.Context) (any, error) {
-			t, err := log.Tally(ctx, p.Selected, p.By, p.Starts)
+			t, err := d.Log.Tally(ctx, p.Selected, p.By, p.Starts)
 			if err != nil {
 				return nil, fmt.Errorf("reading the journal: %w", err)
 			}

@@ -68,6 +68,7 @@ func (g *admittingListener) Accept() (net.Conn, error) {
 type admittedConn struct {
 	net.Conn
 	peer   decisions.Peer
+	admin  bool              // of socket.Members
 	member *fairshare.Member // nil until it is counted
 
 	mu      sync.Mutex
@@ -141,12 +142,13 @@ func (s *server) admitConn(c net.Conn) *admittedConn {
 		_ = c.Close()
 		return nil
 	}
-	if err := s.Socket.Admit(peer); err != nil {
+	admin, err := s.Socket.Allows(c, peer)
+	if err != nil {
 		s.log.Info("refusing a connection", "uid", peer.UID, "pid", peer.PID, "error", err)
 		turnAway(c, &apiError{Status: http.StatusForbidden, Code: "forbidden", Message: "this user may not use this socket"})
 		return nil
 	}
-	a := &admittedConn{Conn: gatehttp.Watch(c), peer: peer}
+	a := &admittedConn{Conn: gatehttp.Watch(c), peer: peer, admin: admin}
 	if err := s.count(a); err != nil {
 		turnAway(c, &apiError{Status: http.StatusServiceUnavailable, Code: "busy", Message: err.Error()})
 		return nil

@@ -89,11 +89,25 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.replyError(seen, &apiError{Status: http.StatusMethodNotAllowed, Code: "method", Message: "the method must be " + e.method})
 		return
 	}
+	if e.answer == nil && !s.mayMeasure(r) {
+		s.replyError(seen, &apiError{Status: http.StatusForbidden, Code: "forbidden", Message: "the metrics are of everybody's calls: they are for root and the admins"})
+		return
+	}
 	if e.answer == nil {
 		s.Metrics.ServeHTTP(seen, r)
 		return
 	}
 	s.serve(seen, r, e)
+}
+
+// mayMeasure reports whether the client of a request may read the metrics. Those of a daemon
+// that serves several people tell of all of them.
+func (s *server) mayMeasure(r *http.Request) bool {
+	if s.Socket.Members == nil {
+		return true
+	}
+	a := connOf(r.Context())
+	return a != nil && (a.admin || a.peer.UID == 0)
 }
 
 func (s *server) serve(w http.ResponseWriter, r *http.Request, e endpoint) {

@@ -170,7 +170,7 @@ func (w *lifeWorld) record(_ context.Context, id string, v decisions.Verdict, _ 
 
 // start starts the daemon, with nothing but what survives a restart.
 func (w *lifeWorld) start() error {
-	sessions := &decisions.Sessions{FindProject: func(cwd string) string { return cwd }}
+	sessions := &decisions.Sessions{FindProject: func(_ uint32, cwd string) string { return cwd }}
 	w.lasting = &native.PersistentSessions{Sessions: sessions, Now: func() time.Time {
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -45,7 +45,7 @@ type daemon struct {
 
 func newDaemon() *daemon {
 	d := &daemon{fakeDecider: new(fakeDecider), methods: socket.Methods{}}
-	d.sessions = &decisions.Sessions{FindProject: func(cwd string) string { return cwd + "/project" }}
+	d.sessions = &decisions.Sessions{FindProject: func(_ uint32, cwd string) string { return cwd + "/project" }}
 	Register(d.methods, Deps{
 		Sessions: d.sessions,
 		Decider:  d,

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -23,9 +24,14 @@ const SettingsName = "permd.toml"
 // answers in time.
 func ReadSettings(dirs xdg.Dirs, files *mounts.FS) (settings.Settings, error) {
 	var of [2]settings.Settings
-	for i, dir := range []string{dirs.Org, dirs.Config} {
+	from, read := []string{dirs.Org, dirs.Config}, ReadSettingsFile
+	if dirs.System {
+		// One file, which is root's: the daemon's own user is nobody's administrator.
+		from, read = from[:1], func(file string) ([]byte, error) { return readSettingsOf(file, 0) }
+	}
+	for i, dir := range from {
 		file := filepath.Join(dir, SettingsName)
-		data, err := mounts.Look(files, file, ReadSettingsFile)
+		data, err := mounts.Look(files, file, read)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -42,7 +48,10 @@ func ReadSettings(dirs xdg.Dirs, files *mounts.FS) (settings.Settings, error) {
 // ReadSettingsFile reads a settings file. It must be writable by root and this user
 // only, because it can turn rules off. It is opened without blocking, in case it is a
 // FIFO.
-func ReadSettingsFile(file string) ([]byte, error) {
+func ReadSettingsFile(file string) ([]byte, error) { return readSettingsOf(file, uint32(os.Geteuid())) }
+
+// readSettingsOf is ReadSettingsFile for a file of root or that user.
+func readSettingsOf(file string, uid uint32) ([]byte, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return nil, err
@@ -55,10 +64,10 @@ func ReadSettingsFile(file string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", file)
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && st.Uid != uint32(os.Geteuid()) {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && st.Uid != uid {
 		return nil, cli.Failf(cli.ExitError, "give it to yourself or to root with chown", "%s belongs to uid %d", file, st.Uid)
 	}
-	if info.Mode().Perm()&files.OthersWrite(info, uint32(os.Geteuid())) != 0 {
+	if info.Mode().Perm()&files.OthersWrite(info, uid) != 0 {
 		return nil, cli.Failf(cli.ExitError, "chmod go-w "+file, "%s can be written by others (mode %04o)", file, info.Mode().Perm())
 	}
 	// One byte more than the parser takes, so that it notices longer files.
@@ -67,3 +76,9 @@ func ReadSettingsFile(file string) ([]byte, error) {
 
 // PolicyDir is the name of the folder of rules in a layer's folder.
 const PolicyDir = "policy.d"
+
+// UserRules returns the folder of a person's rules that a daemon for several people has, in
+// a folder that is the daemon's alone.
+func UserRules(dirs xdg.Dirs, uid uint32) string {
+	return filepath.Join(dirs.Data, "users", strconv.FormatUint(uint64(uid), 10), PolicyDir)
+}

@@ -23,6 +23,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/cmd/permd/internal/rulecost"
 	"github.com/permd/permd/cmd/permd/internal/shadow"
+	"github.com/permd/permd/cmd/permd/internal/systemwide"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/decisions/journal/chain"
@@ -226,17 +227,23 @@ func (d *daemon) listensAt(at engine.Sockets) {
 // adminMethods are the methods of the management socket.
 func (d *daemon) adminMethods(ending <-chan struct{}, reload func(ctx context.Context, digest string) (admin.Reloaded, error)) socket.Methods {
 	m := socket.Methods{}
-	admin.Register(m, admin.Deps{
+	deps := admin.Deps{
 		Log:    records.Journal{Reader: d.journal.Reader, Ending: ending},
-		Status: func() any { return d.wholeStatus() },
+		System: d.dirs.System,
+		Status: d.statusFor,
 		Reload: reload,
 		Memory: choices{d},
 		Asked:  questions{d},
 		Pauses: pauses{d},
-	})
-	d.registerExplain(m)
+	}
+	admin.Register(m, deps)
+	d.registerExplain(m, &deps)
 	d.registerShadow(m)
 	d.registerCosts(m)
+	if d.dirs.System {
+		d.userRules().Register(m)
+		systemwide.Restrict(m)
+	}
 	return m
 }
 

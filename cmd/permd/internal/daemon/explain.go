@@ -14,8 +14,8 @@ import (
 )
 
 // registerExplain adds the method to those of the management socket.
-func (d *daemon) registerExplain(m socket.Methods) {
-	m[explain.Method] = func(_ *socket.Conn, params strictjson.Value) (func(context.Context) (any, error), error) {
+func (d *daemon) registerExplain(m socket.Methods, deps *admin.Deps) {
+	m[explain.Method] = func(c *socket.Conn, params strictjson.Value) (func(context.Context) (any, error), error) {
 		var p struct {
 			DecisionID string `json:"decisionId"`
 		}
@@ -27,7 +27,7 @@ func (d *daemon) registerExplain(m socket.Methods) {
 			if err != nil {
 				return nil, fmt.Errorf("reading the journal: %w", err)
 			}
-			if rec == nil {
+			if rec == nil || !deps.MayRead(c, rec) {
 				return nil, &socket.Error{Code: admin.CodeNoDecision, Message: "no decision of that id"}
 			}
 			if rec.Unreadable != "" {

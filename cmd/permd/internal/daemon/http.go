@@ -26,7 +26,7 @@ type httpServer struct {
 }
 
 // listenHTTP opens what the settings name, nil if they name nothing.
-func listenHTTP(ctx context.Context, at string, dirs xdg.Dirs, log *slog.Logger) (*httpServer, error) {
+func listenHTTP(ctx context.Context, at string, dirs xdg.Dirs, o socket.ListenOptions, log *slog.Logger) (*httpServer, error) {
 	h := new(httpServer)
 	var err error
 	switch at {
@@ -34,7 +34,7 @@ func listenHTTP(ctx context.Context, at string, dirs xdg.Dirs, log *slog.Logger)
 		return nil, nil
 	case settings.ListenUnix:
 		l, err := whenFree(ctx, log, func() (*socket.Listener, error) {
-			return socket.Listen(dirs.HTTPSocket(), socket.ListenOptions{})
+			return socket.Listen(dirs.HTTPSocket(), o)
 		})
 		if err != nil {
 			return nil, fmt.Errorf("opening the socket for HTTP: %w", err)

@@ -93,6 +93,9 @@ func (p pauses) Unlock(ctx context.Context, peer decisions.Peer) (admin.Ended, e
 }
 
 func (p pauses) end(ctx context.Context, peer decisions.Peer, command string, locked bool) (admin.Ended, error) {
+	if _, damage := p.d.pauses.Status(); damage != "" && p.d.dirs.System && peer.UID != 0 {
+		return admin.Ended{}, admin.Refusal("everything asks for everybody, and root alone ends that: " + damage)
+	}
 	was, ended, err := p.d.pauses.End(peer.UID, locked)
 	if !ended {
 		return admin.Ended{}, err

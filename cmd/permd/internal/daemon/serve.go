@@ -31,32 +31,41 @@ import (
 // Serve runs the daemon until ctx ends, which SIGTERM and SIGINT do. The process must end
 // when it returns: what hangs may go on.
 func Serve(ctx context.Context, streams cli.Streams, root string) error {
+	return serveUntilEnd(ctx, streams, func(log *slog.Logger) error {
+		dirs, err := account.OwnDirs(root)
+		if err != nil {
+			return err
+		}
+		return serve(ctx, streams, dirs, root != "", log)
+	})
+}
+
+func serveUntilEnd(ctx context.Context, streams cli.Streams, serve func(*slog.Logger) error) error {
 	log := newLog(slog.NewTextHandler(streams.Err, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	return endInTime(ctx, func() error { return serve(ctx, streams, root, log) }, func() {
+	return endInTime(ctx, func() error { return serve(log) }, func() {
 		log.Warn("stopping without waiting for what hangs", "after", stopWithin)
 	})
 }
 
-func serve(ctx context.Context, streams cli.Streams, root string, log *slog.Logger) error {
-	dirs, err := account.OwnDirs(root)
-	if err != nil {
-		return err
-	}
+func serve(ctx context.Context, streams cli.Streams, dirs xdg.Dirs, relocated bool, log *slog.Logger) (err error) {
 	for _, name := range dirs.Ignored {
 		log.Warn("ignoring an environment variable whose value cannot be used", "name", name)
 	}
 	s := &server{out: streams.Out, log: log}
+	if err := s.admitMembers(dirs); err != nil {
+		return err
+	}
 	if err := s.listen(ctx, dirs); err != nil {
 		return err
 	}
 	defer s.closeListeners()
-	if s.daemon, err = openDaemon(ctx, dirs, root != "", log, s.changed, time.Now); err != nil {
+	if s.daemon, err = openDaemon(ctx, dirs, relocated, log, s.changed, time.Now); err != nil {
 		return err
 	}
 	s.share = newShare(s.rules.Settings.Limits)
 	s.watchdog.slot = takeSlot(s.share)
 	at := engine.Sockets{Decision: s.decision.Addr().String(), Management: s.management.Addr().String()}
-	if s.http, err = listenHTTP(ctx, s.rules.Settings.HTTP.Listen, dirs, log); err != nil {
+	if s.http, err = listenHTTP(ctx, s.rules.Settings.HTTP.Listen, dirs, s.socketOptions(), log); err != nil {
 		return errors.Join(err, s.close())
 	}
 	if s.http != nil {
@@ -85,6 +94,7 @@ type server struct {
 	decision, management *socket.Listener
 	http                 *httpServer // nil when HTTP is off
 	share                *fairshare.Scheduler
+	members              *socket.Members // who may use the sockets of a daemon for several people
 
 	statusMu   sync.Mutex
 	ready      bool     // READY has been sent, STATUS may be
@@ -104,7 +114,7 @@ func (s *server) listen(ctx context.Context, dirs xdg.Dirs) error {
 		return nil
 	}
 	at := func(path string) (*socket.Listener, error) {
-		return whenFree(ctx, s.log, func() (*socket.Listener, error) { return socket.Listen(path, socket.ListenOptions{}) })
+		return whenFree(ctx, s.log, func() (*socket.Listener, error) { return socket.Listen(path, s.socketOptions()) })
 	}
 	l, err := at(dirs.Socket())
 	if err != nil {
@@ -221,7 +231,7 @@ func (s *server) options() socket.Options {
 	l := s.rules.Settings.Limits
 	return socket.Options{
 		MaxMessage: l.MessageBytes, MaxConns: l.Connections, MaxConnsPerUID: l.ConnectionsPerUser,
-		StopGrace: stopGrace, Logger: s.log, Share: s.share,
+		StopGrace: stopGrace, Logger: s.log, Share: s.share, Members: s.members,
 	}
 }
 

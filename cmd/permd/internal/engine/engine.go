@@ -105,8 +105,12 @@ func New(c Config) (*Engine, error) {
 	}
 	e.FS = paths.NewIndex(e.Mounts, time.Now)
 	home := e.Users.Lookup(uint32(os.Geteuid())).Home
-	e.Sessions = &decisions.Sessions{FindProject: func(cwd string) string {
-		return paths.FindProject(e.FS, cwd, home)
+	e.Sessions = &decisions.Sessions{FindProject: func(uid uint32, cwd string) string {
+		of := home
+		if c.Dirs.System {
+			of = e.Users.Lookup(uid).Home
+		}
+		return paths.FindProject(e.FS, cwd, of)
 	}}
 	of := decisions.Config{
 		Policy: c.Rules, Memory: noMemory{}, Journal: noJournal{},

@@ -63,10 +63,15 @@ func OpenRulesIn(ctx context.Context, dirs xdg.Dirs, userDir string, relocated b
 				(*f)()
 			}
 		},
-		Files:   files,
-		OrgDir:  filepath.Join(dirs.Org, account.PolicyDir),
-		UserDir: func(uint32) (string, error) { return userDir, nil },
-		System:  dirs.System, UID: uint32(os.Geteuid()),
+		Files:  files,
+		OrgDir: filepath.Join(dirs.Org, account.PolicyDir),
+		UserDir: func(uid uint32) (string, error) {
+			if dirs.System {
+				return account.UserRules(dirs, uid), nil
+			}
+			return userDir, nil
+		},
+		System: dirs.System, UID: uint32(os.Geteuid()),
 		Base: rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Table: table, Profiles: rego.Profiles(),
 		Switches: func() (policy.Switches, error) { return readSwitches(dirs, files) }, SettingsName: account.SettingsName,
 		OnChange: changed, OnWork: reduceGC, KeepResults: true,
@@ -77,6 +82,13 @@ func OpenRulesIn(ctx context.Context, dirs xdg.Dirs, userDir string, relocated b
 	store, err := policy.Open(ctx, opts)
 	if err != nil {
 		return nil, PolicyFailure(err)
+	}
+	if dirs.System {
+		// What concerns no user, such as the digest of a status, is asked for the daemon's own,
+		// which has no rules.
+		if err := store.Prepare(ctx, opts.UID, ""); err != nil {
+			return nil, PolicyFailure(err)
+		}
 	}
 	return &Rules{Store: store, Settings: read, Mounts: files, uid: opts.UID, shadow: shadow}, nil
 }

@@ -40,8 +40,8 @@ func (l Journal) Get(ctx context.Context, id string) (*decisions.Record, error) 
 }
 
 // IDs returns the ids that begin with prefix.
-func (l Journal) IDs(ctx context.Context, prefix string, limit int) ([]string, error) {
-	return l.Reader.IDs(ctx, prefix, limit)
+func (l Journal) IDs(ctx context.Context, uid *uint32, prefix string, limit int) ([]string, error) {
+	return l.Reader.IDs(ctx, uid, prefix, limit)
 }
 
 // Wait returns as if its time were over when the daemon ends, so that a client that

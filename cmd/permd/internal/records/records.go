@@ -26,7 +26,7 @@ type journalReader interface {
 	Page(ctx context.Context, f decisions.RecordFilter) (admin.Records, error)
 	Tally(ctx context.Context, f decisions.RecordFilter, by []tally.By, starts []time.Time) (admin.Tallies, error)
 	Get(ctx context.Context, decisionID string) (*decisions.Record, error)
-	IDs(ctx context.Context, prefix string, limit int) ([]string, error)
+	IDs(ctx context.Context, uid *uint32, prefix string, limit int) ([]string, error)
 }
 
 // Log is a journal opened for reading.
@@ -90,7 +90,7 @@ func (l Remote) Get(ctx context.Context, id string) (*decisions.Record, error) {
 
 // IDs returns the ids that begin with prefix. A daemon of an earlier version knows only
 // whole ones.
-func (l Remote) IDs(ctx context.Context, prefix string, _ int) ([]string, error) {
+func (l Remote) IDs(ctx context.Context, _ *uint32, prefix string, _ int) ([]string, error) {
 	var out admin.Found
 	err := l.Client.Call(ctx, admin.MethodFind, map[string]string{"prefix": prefix}, &out)
 	if rpc, ok := errors.AsType[*client.Error](err); ok && rpc.Code == socket.CodeMethod {

@@ -32,10 +32,10 @@ type decider struct {
 	memory   *recorded
 	now      time.Time
 	made     *decisions.Deliberation
-	ready    map[string]bool         // projects whose rules are loaded
-	find     func(cwd string) string // the project of a folder
-	projects map[string]string       // what find returned
-	digest   string                  // of the rules of the latest decision
+	ready    map[string]bool                     // projects whose rules are loaded
+	find     func(uid uint32, cwd string) string // the project of a folder
+	projects map[string]string                   // what find returned
+	digest   string                              // of the rules of the latest decision
 }
 
 // newDecider returns a decider. userDir has the rules of the person, "" for those in their
@@ -124,7 +124,7 @@ func (d *decider) decideIn(ctx context.Context, req *decisions.Request, at time.
 	if req.Call.Cwd != "" {
 		var known bool
 		if project, known = d.projects[req.Call.Cwd]; !known {
-			project = d.find(req.Call.Cwd)
+			project = d.find(req.Peer.UID, req.Call.Cwd)
 			d.projects[req.Call.Cwd] = project
 		}
 	}

@@ -181,7 +181,7 @@ func (s *Server) find(ctx context.Context, log *records.Log, id string) (*decisi
 	if err != nil || rec != nil {
 		return rec, err
 	}
-	ids, err := log.IDs(ctx, id, 2)
+	ids, err := log.IDs(ctx, nil, id, 2)
 	if err != nil || len(ids) != 1 {
 		return nil, err
 	}
