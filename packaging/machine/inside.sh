@@ -18,7 +18,7 @@ as() { setpriv --reuid "$1" --regid "$1" --init-groups env -i HOME="/home/$1" PA
 # The verdict on a command of the shell, by the daemon, of the agent of a person.
 verdict() {
   jq -cn --arg c "$2" '{tool: {name: "Bash"}, input: {command: $c}}' >"/home/$1/call"
-  as "$1" sh -c "cd /home/$1/work && permd decide --json --agent claude-agent-acp /home/$1/call" 2>"/home/$1/error" | jq -r .verdict
+  as "$1" sh -c "cd /home/$1/work && permd decide --json --agent claude-agent-acp /home/$1/call" 2>"/home/$1/error" | tee "/home/$1/decision" | jq -r .verdict
 }
 
 echo "== install"
@@ -35,21 +35,26 @@ echo "== start by the first question"
 systemctl enable --now permd.socket permd-admin.socket || fail "enabling"
 is "the daemon waits" "$(property ActiveState)" inactive
 is "ann: looking is allowed" "$(verdict ann 'git status')" allow
-is "the daemon runs" "$(property ActiveState) $(ps -o user= -p "$(property MainPID)")" "active permd"
+is "the daemon runs" "$(property ActiveState) $(stat -c %U "/proc/$(property MainPID)")" "active permd"
 is "bob: deleting is asked" "$(verdict bob 'rm -rf build')" ask
 is "eve is in no group and gets nothing" "$(verdict eve 'git status')" ""
-is "ann's home is seen, though nobody else may enter it" "$(as ann sh -c 'ln -s ../.ssh/id_rsa /home/ann/work/notes; mkdir -p /home/ann/.ssh; echo canary > /home/ann/.ssh/id_rsa'; verdict ann 'cat notes')" ask
+as ann sh -c 'mkdir ~/.ssh && echo canary >~/.ssh/id_rsa && ln -s ../.ssh/id_rsa ~/work/notes'
+is "where a link in ann's home leads is seen, though nobody else may enter it" "$(verdict ann 'cat notes')" ask
+grep -q secret /home/ann/decision || fail "the decision does not say secret: $(cat /home/ann/decision)"
 
 echo "== rules of the organisation"
 printf 'deny:\n  run: ["npm publish *"]\n' >/etc/permd/policy.d/rules.yaml
 systemctl reload permd.service || fail "reloading"
-is "denied" "$(verdict ann 'npm publish x')" deny
+denies() { [ "$(verdict ann 'npm publish x')" = deny ]; }
+within "it is denied" denies
 chown bob /etc/permd/policy.d/rules.yaml
 printf '{}\n' >/etc/permd/policy.d/rules.yaml
-systemctl reload permd.service
+systemctl reload permd.service || fail "reloading"
+within "the status says what is wrong" sh -c 'systemctl status permd.service --no-pager | grep -q "Status:.*degraded"'
 is "rules of another owner change nothing" "$(verdict ann 'npm publish x')" deny
 chown root /etc/permd/policy.d/rules.yaml
 printf 'deny:\n  run: ["npm publish *"]\n' >/etc/permd/policy.d/rules.yaml
+systemctl reload permd.service || fail "reloading"
 
 echo "== a crash"
 socket=$(stat -c %i /run/permd/permd.sock)
@@ -91,7 +96,7 @@ is "it decides" "$(verdict ann 'npm publish x')" deny
 
 echo "== remove and purge"
 dpkg -r permd || fail "removing"
-is "nothing runs" "$(pgrep -c -x permd)" 0
+is "nothing runs" "$(readlink /proc/[0-9]*/exe | grep -c "^/usr/bin/permd")" 0
 [ ! -S /run/permd/permd.sock ] || fail "the socket is still there"
 [ -f /var/lib/permd/decisions.db ] && [ -f /etc/permd/permd.toml ] || fail "data or settings were removed"
 ok "data and settings are kept"
