@@ -172,16 +172,11 @@ func (r *Reader) Get(ctx context.Context, id string) (*decisions.Record, error) 
 // one of ASCII.
 const selectIDs = "SELECT d.id FROM decisions d WHERE substr(d.id, 1, 18) BETWEEN substr(?, 1, 18) AND substr(?, 1, 18) || '~' AND d.id >= ? AND d.id < ? || '~' AND (? IS NULL OR d.uid = ?) LIMIT ?"
 
-// IDs returns the ids of a user's decisions, or of all if uid is nil, that begin with prefix,
-// at most limit of them.
+// IDs returns at most limit ids that begin with prefix, of a user's decisions or, for nil, of all.
 func (r *Reader) IDs(ctx context.Context, uid *uint32, prefix string, limit int) ([]string, error) {
 	var ids []string
 	err := r.withView(ctx, func(v *view) (err error) {
-		var of any
-		if uid != nil {
-			of = int64(*uid)
-		}
-		rows, err := v.tx.QueryContext(ctx, selectIDs, prefix, prefix, prefix, prefix, of, of, limit)
+		rows, err := v.tx.QueryContext(ctx, selectIDs, prefix, prefix, prefix, prefix, uid, uid, limit)
 		if err != nil {
 			return err
 		}
