@@ -315,6 +315,42 @@ func TestGaps(t *testing.T) {
 	}
 }
 
+// TestGapAlone: a gap whose event was taken, and what follows it was not, is looked for again and
+// counted once.
+func TestGapAlone(t *testing.T) {
+	b, s, file := newBook(8), newService(t), filepath.Join(t.TempDir(), "f")
+	u := newUploader(t, b, file, s.target(nil))
+	u.round(t.Context())
+	b.add(4, "x")
+	b.cut = 10
+	posts := 0
+	s.answer = func(w http.ResponseWriter, _ *http.Request) bool {
+		if posts++; posts != 2 {
+			return true
+		}
+		w.WriteHeader(500)
+		return false
+	}
+	u.limit = 1 // each event alone
+	u.round(t.Context())
+	if st := u.Status(); st.Lost != 0 || posts != 2 {
+		t.Fatalf("after %d uploads %+v", posts, st)
+	}
+	u.round(t.Context())
+	if st := u.Status(); st.Lost != 2 || u.Counts().Lost != 2 {
+		t.Errorf("%+v, %+v", st, u.Counts())
+	}
+	gaps := map[string]bool{}
+	for _, e := range s.events {
+		if e.Path == gapPath {
+			gaps[e.ID] = true
+		}
+	}
+	if got := s.ids(); len(gaps) != 1 || !slices.Equal(got[len(got)-2:], ids(11, 12)) {
+		t.Errorf("the service has %v", got)
+	}
+}
+
 // TestHeld: while it is not known how to mask, nothing is sent.
 func TestHeld(t *testing.T) {
 	s, held := newService(t), errors.New("log.d/x.rego:1: no")

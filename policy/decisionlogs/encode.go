@@ -21,7 +21,7 @@ type item struct {
 	data  []byte // nil if it is dropped
 	after Position
 	seq   int64 // of a decision that is sent for the first time, else 0
-	lost  int64 // decisions that are gone, which the event says
+	lost  int64 // decisions before it that are gone
 	short bool  // it was shortened
 }
 
@@ -32,20 +32,24 @@ func (u *Uploader) items(ctx context.Context, page *Page) (list []item) {
 		labels = map[string]string{}
 	}
 	labels["id"] = page.Next.Chain
+	var lost int64 // before the first entry
 	if page.Replaced {
 		list = append(list, u.gap(labels, u.cursor.Position, 0, map[string]any{
 			"reason": "replaced", "journal": u.cursor.Chain, "from": u.cursor.Seq + 1,
 		}, page.Start))
 	}
 	if page.Lost > 0 {
-		// Behind it nothing that was lost is looked for again, and what follows is sent.
-		after := page.Start
-		if len(page.Entries) == 0 {
-			after = page.Next
-		}
-		list = append(list, u.gap(labels, u.cursor.Position, page.Lost, map[string]any{
+		// It is acknowledged for good with the first decision behind it. Until then it may be
+		// sent again, as any event may, and counts once.
+		gap := u.gap(labels, u.cursor.Position, page.Lost, map[string]any{
 			"reason": "removed", "from": page.LostFrom, "to": page.LostTo, "removed": page.Lost,
-		}, after))
+		}, page.Start)
+		if len(page.Entries) == 0 {
+			gap.after, gap.lost = page.Next, page.Lost
+		} else {
+			lost = page.Lost
+		}
+		list = append(list, gap)
 	}
 	sent := u.cursor.Sent
 	if page.Replaced {
@@ -53,7 +57,8 @@ func (u *Uploader) items(ctx context.Context, page *Page) (list []item) {
 	}
 	for i := range page.Entries {
 		e := &page.Entries[i]
-		it := item{after: e.After}
+		it := item{after: e.After, lost: lost}
+		lost = 0
 		if e.Added == "" {
 			it.seq = e.Record.Seq
 		}
@@ -76,7 +81,7 @@ func (u *Uploader) gap(labels map[string]string, at Position, lost int64, what m
 		data = nil // of texts and numbers, it can always be encoded
 	}
 	u.o.Log.Error("decisions are missing in the log that is sent to the service", "why", what["reason"], "from", what["from"], "removed", lost)
-	return item{data: data, after: after, lost: lost}
+	return item{data: data, after: after}
 }
 
 // encode returns the event of an entry, nil if it is dropped. Sent is the decision that was sent

@@ -152,7 +152,6 @@ func (p *Policy) eval(ctx context.Context, body ast.Body, in *ast.Term, now time
 	if err != nil {
 		return nil, err
 	}
-	defer p.store.Abort(context.WithoutCancel(ctx), txn)
 	limited := p.limiter.Start(ctx)
 	defer p.limiter.Stop(limited)
 	type result struct {
@@ -163,6 +162,8 @@ func (p *Policy) eval(ctx context.Context, body ast.Body, in *ast.Term, now time
 	go func() {
 		var r result
 		defer func() {
+			// Here, since an evaluation that is not waited for any more still reads.
+			p.store.Abort(context.WithoutCancel(ctx), txn)
 			if v := recover(); v != nil {
 				r.err = fmt.Errorf("the policy engine panicked: %v", v)
 			}
