@@ -29,7 +29,7 @@ func (e *Engine) claims(ctx context.Context, m *evaluation, said func(i int) mem
 			if eff.StandsFor == 0 || eff.Inherent() != inherent {
 				continue
 			}
-			c := &claimResult{inputs: effectInputs{fence: p.fence, trusted: m.snapshot.Trusted(), findings: p.findings}}
+			c := &claimResult{inputs: effectInputs{fence: p.fence, trusted: m.trustedRoot(), findings: p.findings}}
 			if inherent {
 				c.inputs.run = runs[eff.Via.Effect+1]
 			}

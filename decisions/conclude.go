@@ -167,7 +167,7 @@ func (e *Engine) conclude(ctx context.Context, m *evaluation, found []memoryMatc
 				continue
 			}
 			v := &inputs[i]
-			*v = effectInputs{fence: p.fence, person: m.person, trusted: m.snapshot.Trusted(), findings: p.findings}
+			*v = effectInputs{fence: p.fence, person: m.person, trusted: m.trustedRoot(), findings: p.findings}
 			if inherent && eff.Via.Effect >= 0 && eff.Via.Effect < len(results) {
 				v.run = &results[eff.Via.Effect]
 			}
@@ -214,7 +214,7 @@ func (e *Engine) hints(
 			}
 			continue
 		}
-		v := effectInputs{fence: p.fence, trusted: m.snapshot.Trusted(), findings: p.findings}
+		v := effectInputs{fence: p.fence, trusted: m.trustedRoot(), findings: p.findings}
 		v.findings.Fired = ofPersons(eff, v.findings.Fired)
 		o := e.effect(ctx, m.snapshot, eff, p.err, said(i), &v)
 		if o.row == RowGuarded && !eff.Claimed {

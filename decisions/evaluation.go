@@ -53,6 +53,14 @@ type slimInput struct {
 	recent  int
 }
 
+// trustedRoot returns the root of the call's project if its allows count, else "".
+func (m *evaluation) trustedRoot() string {
+	if !m.snapshot.Trusted() {
+		return ""
+	}
+	return m.res.Project
+}
+
 // effectFacts is the evaluation of one effect.
 type effectFacts struct {
 	fence    string

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // The rows of the precedence table, in order. Explanations show the numbers.
@@ -34,7 +35,7 @@ func memoryAnswers(row int) bool {
 type effectInputs struct {
 	fence   string // why permd itself forbids the effect, "" if it does not
 	person  string // why the whole call needs a person, "" if it does not
-	trusted bool   // the project's allows count
+	trusted string // root of the project whose allows count, "" if they do not
 	// understood is set if a pause covers what is not understood.
 	understood bool
 	findings   Findings
@@ -103,10 +104,13 @@ func precede(e *effects.Effect, v *effectInputs) effectResult {
 		// This is only a claim, and the other effects cover what the call does.
 		return effectResult{verdict: Allow, row: RowDefault, by: ByDefault, needed: NotNeeded, reason: "only what the agent says"}
 	}
-	if r := pick(f, SetAllow, v.mayAllow); r != nil {
+	within := v.projectMayAllow(e)
+	if r := pick(f, SetAllow, func(r Finding) bool { return v.mayAllow(&r, within) }); r != nil {
 		return byRules(e, Allow, RowAllow, r)
 	}
-	if v.run != nil && v.run.verdict == Allow && v.run.row < RowBase {
+	// What a project alone lets run does nothing besides that the project may not allow.
+	allowed := v.run != nil && v.run.verdict == Allow && (within || !v.run.byProjectAlone())
+	if allowed && v.run.row < RowBase {
 		return inherited(RowAllow, v.run)
 	}
 	if r := pick(f, SetAsk, inBase); r != nil {
@@ -118,7 +122,7 @@ func precede(e *effects.Effect, v *effectInputs) effectResult {
 		}
 		return o
 	}
-	if v.run != nil && v.run.verdict == Allow {
+	if allowed {
 		return inherited(RowBase, v.run)
 	}
 	if r := pick(f, SetAllow, inBase); r != nil && !e.Claimed {
@@ -201,32 +205,61 @@ func (v *effectInputs) covers(is func(*Finding) bool) bool {
 	return false
 }
 
-// unansweredGuard returns the guarded tags that no allow and no exact choice covers.
+// unansweredGuard returns the guarded tags that no allow of org or user and no exact choice
+// covers.
 func (v *effectInputs) unansweredGuard(e *effects.Effect) effects.Tags {
 	tags := e.Guarded()
 	if tags == 0 || v.allow != nil && v.allow.Exact {
 		return 0
 	}
-	for _, r := range v.findings.Fired {
-		if r.Set == SetAllow && v.mayAllow(r) {
+	for i := range v.findings.Fired {
+		if r := &v.findings.Fired[i]; r.Set == SetAllow && v.mayAllow(r, false) {
 			tags &^= r.Covers
 		}
 	}
 	return tags
 }
 
-// mayAllow reports whether an allow of that layer counts at row 9.
-func (v *effectInputs) mayAllow(r Finding) bool {
+// mayAllow reports whether an allow of that layer counts at row 9. within says whether one
+// of the project would.
+func (v *effectInputs) mayAllow(r *Finding, within bool) bool {
 	switch r.Rule.Layer {
 	case Org:
 		return true
 	case User:
 		return !v.findings.OnlyOrg
 	case Project:
-		return !v.findings.OnlyOrg && v.trusted
+		return !v.findings.OnlyOrg && within
 	case Base:
 	}
 	return false
+}
+
+// projectMayAllow reports whether an effect is one that a trusted project may allow: a run in the
+// project that no shipped rule asks about for a reason of its own (to become another user, to
+// overwrite other people's commits), a file in the project, or a host. Whoever wrote the
+// repository says nothing about what lies elsewhere, and nothing that needs a person's own word:
+// what is guarded, what only the agent says, tools, modes and what is not understood.
+func (v *effectInputs) projectMayAllow(e *effects.Effect) bool {
+	if v.trusted == "" || e.Guarded() != 0 || e.Claimed || e.Hint || e.StandsFor > 0 || e.Tags.Has(effects.Outside) {
+		return false
+	}
+	switch e.Kind {
+	case effects.KindRun:
+		return e.Run != nil && lexpath.In(v.trusted, e.Run.Cwd) &&
+			!slices.ContainsFunc(v.findings.Fired, func(r Finding) bool { return r.Set == SetAsk && inBase(r) && !r.General })
+	case effects.KindRead, effects.KindWrite, effects.KindDelete:
+		return e.File != nil && lexpath.In(v.trusted, e.File.Path)
+	case effects.KindConnect:
+		return true
+	case effects.KindUse, effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
+	}
+	return false
+}
+
+// byProjectAlone reports whether nothing but rules of the project allowed.
+func (o *effectResult) byProjectAlone() bool {
+	return o.row == RowAllow && len(o.rules) > 0 && all(o.rules, func(r Finding) bool { return r.Rule.Layer == Project })
 }
 
 func anyLayer(Finding) bool          { return true }

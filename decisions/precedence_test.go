@@ -67,7 +67,8 @@ type situation struct {
 	trusted, onlyOrg        bool
 	reject                  bool
 	choice, run             string
-	deny                    Layer // the layer that denies, "" for none
+	where                   string // the effect is: "" in the project, "elsewhere", or "tagged" as outside
+	deny                    Layer  // the layer that denies, "" for none
 	orgAsk, userAsk         string
 	projectAsk, baseAsk     string
 	orgAllow, userAllow     string
@@ -86,6 +87,8 @@ func (s *situation) fired() []Finding {
 			f.Remember = new(true)
 		case "firm":
 			f.Remember = new(false)
+		case "general":
+			f.General = true
 		case "covers":
 			f.Covers, f.CoversUnknown = effects.TagsOf(effects.Secret), true
 		case "named":
@@ -112,13 +115,29 @@ func (s *situation) decide() effectResult { return precede(s.inputs()) }
 // inputs returns what the table gets.
 func (s *situation) inputs() (*effects.Effect, *effectInputs) {
 	e := &effects.Effect{Kind: s.kind, Cause: s.cause, Claimed: s.claimed, Hint: s.hint}
+	where := "/p/below"
+	switch s.where {
+	case "elsewhere":
+		where = "/private"
+	case "tagged": // such as a further root of the session, or by another of its names
+		e.Tags = e.Tags.With(effects.Outside)
+	}
+	switch s.kind {
+	case effects.KindRun:
+		e.Run = &effects.Run{Program: "x", Cwd: where}
+	case effects.KindRead:
+		e.File = &effects.File{Path: where}
+	}
 	if s.holdsRules {
 		e.File = &effects.File{Path: "/p", Recursive: true, HoldsRules: true}
 	}
 	if s.guarded {
-		e.Tags = effects.TagsOf(effects.Secret)
+		e.Tags = e.Tags.With(effects.Secret)
 	}
-	v := &effectInputs{trusted: s.trusted, findings: Findings{Fired: s.fired(), OnlyOrg: s.onlyOrg}}
+	v := &effectInputs{findings: Findings{Fired: s.fired(), OnlyOrg: s.onlyOrg}}
+	if s.trusted {
+		v.trusted = "/p"
+	}
 	if s.fence {
 		v.fence = "fence"
 	}
@@ -133,7 +152,11 @@ func (s *situation) inputs() (*effects.Effect, *effectInputs) {
 	}
 	switch s.run {
 	case "allow": // by memory, or a rule of org, user or project
-		v.run = &effectResult{verdict: Allow, row: RowAllow, by: ByPolicy}
+		v.run = &effectResult{verdict: Allow, row: RowAllow, by: ByPolicy, rules: []Finding{
+			{Rule: RuleRef{ID: "project/allow", Layer: Project}, Set: SetAllow}, {Rule: RuleRef{ID: "user/allow", Layer: User}, Set: SetAllow},
+		}}
+	case "project":
+		v.run = &effectResult{verdict: Allow, row: RowAllow, by: ByPolicy, rules: []Finding{{Rule: RuleRef{ID: "project/allow", Layer: Project}, Set: SetAllow}}}
 	case "base":
 		v.run = &effectResult{verdict: Allow, row: RowBase, by: ByPolicy}
 	}
@@ -148,11 +171,11 @@ func (s *situation) input() ast.Value {
 			remember = fmt.Sprint(*f.Remember)
 		}
 		fired = fired.Append(ast.NewTerm(object(
-			"layer", string(f.Rule.Layer), "set", string(f.Set), "remember", remember, "covers", f.CoversUnknown, "covers_named", f.CoversOnlyNamed)))
+			"layer", string(f.Rule.Layer), "set", string(f.Set), "remember", remember, "covers", f.CoversUnknown, "covers_named", f.CoversOnlyNamed, "general", f.General)))
 	}
 	choice, run := s.choice, s.run
 	return object(
-		"effect", object("kind", string(s.kind), "guarded", s.guarded, "holds_rules", s.holdsRules, "claimed", s.claimed, "hint", s.hint, "cause", string(s.cause)),
+		"effect", object("kind", string(s.kind), "guarded", s.guarded, "holds_rules", s.holdsRules, "claimed", s.claimed, "hint", s.hint, "cause", string(s.cause), "outside", s.where == "tagged", "below_root", s.where != "elsewhere"),
 		"fence", s.fence, "person", s.person, "trusted", s.trusted, "only_org", s.onlyOrg,
 		"reject", s.reject, "choice", choice, "run", run, "fired", fired)
 }
@@ -182,15 +205,15 @@ var (
 		guarded bool
 		cause   effects.Cause
 	}{
-		{effects.KindRead, false, ""}, {effects.KindRead, true, ""}, {effects.KindUnknown, false, ""},
+		{effects.KindRead, false, ""}, {effects.KindRead, true, ""}, {effects.KindRun, false, ""}, {effects.KindUse, false, ""}, {effects.KindConnect, false, ""}, {effects.KindUnknown, false, ""},
 		{effects.KindUnknown, false, effects.CauseNotPlain}, {effects.KindUnknown, false, effects.CauseOnlyNamed}, {effects.KindQuestion, false, ""}, {effects.KindMode, false, ""},
 	}
 )
 
-// TestPrecedenceAgainstOracle compares the table with the same one in Rego, in two
+// TestPrecedenceAgainstOracle compares the table with the same one in Rego, in three
 // sweeps: all combinations of asks and allows of all layers with all that can widen
-// or narrow them, and everything that stops a call before these count. Of the first
-// sweep it takes a sample.
+// or narrow them, everything that stops a call before these count, and all that a project
+// may allow where no other layer above base does. Of the first sweep it takes a sample.
 func TestPrecedenceAgainstOracle(t *testing.T) {
 	o := newOracle(t)
 	checked := 0
@@ -202,7 +225,7 @@ func TestPrecedenceAgainstOracle(t *testing.T) {
 			t.Fatalf("got row %d %s, oracle row %d %s, for %+v", got.row, got.verdict, wantRow, want, *s)
 		}
 	}
-	n := 64
+	n := 160
 	if testing.Short() {
 		n = 601
 	}
@@ -211,6 +234,9 @@ func TestPrecedenceAgainstOracle(t *testing.T) {
 		check(s)
 	}
 	for s := range stops() {
+		check(s)
+	}
+	for s := range projectsAlone() {
 		check(s)
 	}
 	t.Logf("%d combinations", checked)
@@ -227,9 +253,9 @@ func mixtures(drawn func() bool) func(func(*situation) bool) {
 						for _, s.orgAllow = range []string{"", "plain", "covers", "named"} {
 							for _, s.userAllow = range []string{"", "plain", "covers", "named"} {
 								for _, s.projectAllow = range []string{"", "covers", "named"} {
-									for b := range 4 {
-										s.baseAsk = []string{"", "plain"}[b&1]
-										s.baseAllow = []string{"", "plain"}[b>>1]
+									for b := range 6 {
+										s.baseAsk = []string{"", "plain", "general"}[b%3]
+										s.baseAllow = []string{"", "plain"}[b/3]
 										if !drawn() {
 											continue
 										}
@@ -246,17 +272,19 @@ func mixtures(drawn func() bool) func(func(*situation) bool) {
 			}
 			return true
 		}
-		for _, k := range kinds[:5] {
+		for _, k := range kinds[:8] {
 			for _, choice := range []string{"none", "plain", "exact"} {
-				for _, run := range []string{"none", "allow", "base"} {
+				for _, run := range []string{"none", "allow", "project", "base"} {
 					for b := range 8 {
 						if run != "none" && b&1 != 0 {
 							continue // an inherent effect is never a claim
 						}
 						s := situation{kind: k.kind, cause: k.cause, guarded: k.guarded, choice: choice, run: run}
 						s.claimed, s.onlyOrg, s.trusted = b&1 != 0, b&2 != 0, b&4 != 0
-						if !layers(s) {
-							return
+						for _, s.where = range []string{"elsewhere", "tagged", ""} {
+							if (s.where == "" || s.trusted) && !layers(s) {
+								return
+							}
 						}
 						if s.hint = s.claimed && run == "none"; s.hint && !layers(s) {
 							return
@@ -299,6 +327,30 @@ func stops() func(func(*situation) bool) {
 					}
 					if s.claimed, s.hint = false, false; !yield(&s) {
 						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// projectsAlone yields all combinations of what a project allows with all that bounds it, where
+// neither org nor the person nor memory says anything.
+func projectsAlone() func(func(*situation) bool) {
+	return func(yield func(*situation) bool) {
+		for _, k := range kinds {
+			for _, where := range []string{"", "elsewhere", "tagged"} {
+				for _, run := range []string{"none", "allow", "project", "base"} {
+					for b := range 128 {
+						s := situation{kind: k.kind, cause: k.cause, guarded: k.guarded, choice: "none", run: run, where: where}
+						s.claimed, s.onlyOrg, s.trusted, s.hint = b&1 != 0, b&2 != 0, b&4 != 0, b&8 != 0 && run == "none"
+						s.projectAsk, s.baseAllow = []string{"", "plain"}[b>>4&1], []string{"", "plain"}[b>>5&1]
+						s.projectAllow = []string{"", "covers"}[b>>6]
+						for _, s.baseAsk = range []string{"", "plain", "general"} {
+							if c := s; !yield(&c) {
+								return
+							}
+						}
 					}
 				}
 			}

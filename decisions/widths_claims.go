@@ -22,7 +22,7 @@ func (e *Engine) claimOffers(m *evaluation, q *MemoryQuery) map[int][]*claimOffe
 		}
 		about := *q
 		about.Effect, about.Target = eff, nil
-		c := &claimOffer{eff: eff, query: &about, inputs: effectInputs{fence: p.fence, trusted: m.snapshot.Trusted(), findings: p.findings}}
+		c := &claimOffer{eff: eff, query: &about, inputs: effectInputs{fence: p.fence, trusted: m.trustedRoot(), findings: p.findings}}
 		if p.err != nil {
 			c.inputs.fence = "the rules could not be evaluated"
 		}

@@ -16,7 +16,8 @@ import (
 
 // This file keeps changed rules from coming into use by themselves, where the setting
 // reload says so. What is in use then stays, except for what a list of rules only makes
-// stricter: that is used at once. Rules of projects never wait, as they allow nothing.
+// stricter: that is used at once. Rules of projects never wait: they allow nothing but what somebody
+// trusts byte for byte.
 
 // shared is the rules that hold in all projects, and their settings.
 type shared struct {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -50,6 +51,9 @@ type layerState struct {
 	delivered []source.File // of org: files that are in no folder
 	missing   string        // why there are none, see [Delivered]
 
+	grounds  grounds    // of projects: why its allows may count
+	assessed assessment // what they came to with the files last read
+
 	used *atomic.Int64 // when it was last requested, in ticks of the store
 }
 
@@ -75,8 +79,11 @@ func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) 
 		return &next // its folder is not known
 	}
 	next.quarantined, next.doubted, next.recheckAt, next.seen = nil, nil, time.Time{}, nil
+	if next.layer == decisions.Project {
+		next.grounds = s.grounds(layerKey{next.uid, next.project}, &s.state.Load().switches)
+	}
 	begun := time.Now()
-	r, stable := s.read(ctx, prev, how)
+	r, stable := s.read(ctx, prev.withGrounds(&next.grounds), how)
 	next.folders = r.dirs
 	if !stable || r.problems.Failed() {
 		next.quarantined, next.doubted = prev.quarantined, prev.doubted
@@ -116,6 +123,7 @@ func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) 
 // built from the same ones.
 func (s *Store) build(ctx context.Context, next *layerState, files []source.File, disable []string) *layerState {
 	digest := next.digestOf(files, disable)
+	next.assessed = next.assess(files)
 	switch {
 	case digest == next.lastDigest:
 		return next // unchanged, good or bad
@@ -133,7 +141,11 @@ func (s *Store) build(ctx context.Context, next *layerState, files []source.File
 			defer s.opts.OnWork()()
 		}
 	}
-	u := rules.Unit{Tried: next.shadow, Layer: next.layer, Files: files, Disable: disable, ListsOnly: next.layer == decisions.Project, Table: s.tableOf(next.org), Profiles: s.profilesOf(next.org)}
+	read := len(files)
+	if next.assessed.Pinned {
+		files = append(slices.Clip(files), next.assessed.pinned)
+	}
+	u := rules.Unit{Trusted: next.assessed.file, Tried: next.shadow, Layer: next.layer, Files: files, Disable: disable, ListsOnly: next.layer == decisions.Project, Table: s.tableOf(next.org), Profiles: s.profilesOf(next.org)}
 	c, ps := rules.Compile(u, s.schema)
 	if ps.Failed() {
 		return next.degrade(ps, s.opts.now())
@@ -147,7 +159,7 @@ func (s *Store) build(ctx context.Context, next *layerState, files []source.File
 	if !next.shadow && !s.weights.Fits(next.layer, next.uid, c.Weight, &ps) {
 		return next.degrade(ps, s.opts.now())
 	}
-	next.active, next.digest, next.files = c, digest, len(files)
+	next.active, next.digest, next.files = c, digest, read
 	return next.succeed(s.opts.now())
 }
 
@@ -202,8 +214,8 @@ func (s *Store) rulesOf(n *layerState) source.Access {
 		return source.Access{Owners: []uint32{0, n.uid}, PrivateGroup: s.privateGroup(n.uid)}
 	case decisions.Project, decisions.Base:
 	}
-	// A project's files can only add restrictions until somebody trusts them,
-	// so it does not matter who can change them.
+	// A project's files can only add restrictions until somebody trusts them, byte
+	// for byte, so it does not matter who can change them.
 	return source.Access{Writable: true, ListsOnly: true, NoLink: true}
 }
 

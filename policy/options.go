@@ -10,6 +10,7 @@ import (
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy/restrictions"
 	"github.com/permd/permd/policy/source"
+	"github.com/permd/permd/policy/trust"
 )
 
 // Switches are the settings that change what rules mean.
@@ -28,6 +29,8 @@ type Switches struct {
 	Reload         string   // when changed rules come into force; settings.ReloadAuto when empty
 	// Restrictions are what the organisation forbids beside its rules.
 	Restrictions restrictions.Restrictions
+	ProjectTrust string // whose trust in a project counts; settings.TrustUser when empty
+	Approved     []Approved
 }
 
 // Options configure where rules come from.
@@ -47,6 +50,10 @@ type Options struct {
 	// the daemon's, whose uid is UID.
 	System bool
 	UID    uint32
+
+	// Trust returns what a person has pinned of the project with a root, nil for nothing. It must
+	// not wait. Nobody trusts a project if it is nil.
+	Trust func(uid uint32, root string) *trust.Pin
 
 	Base     map[string][]byte // the files of the base layer by name
 	Schema   []byte            // JSON schema of the input

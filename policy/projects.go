@@ -118,7 +118,14 @@ func (s *Store) loadProject(ctx context.Context, at layerKey, how loadOptions, a
 
 // current reports whether a layer needs no reading: nothing has changed since it was read.
 func (s *Store) current(n *layerState, st *state) bool {
-	return n != nil && n.org == st.org && n.seen.Same(looker{s.opts.Files}, pollInterval)
+	if n == nil || n.org != st.org || !n.seen.Same(looker{s.opts.Files}, pollInterval) {
+		return false
+	}
+	if n.layer != decisions.Project {
+		return true
+	}
+	now := s.grounds(layerKey{n.uid, n.project}, &st.switches)
+	return now.same(&n.grounds)
 }
 
 // looker is the file system that folders of rules are looked at in.

@@ -85,7 +85,7 @@ func (s *Store) shadowsOf(st, old *state) map[*rules.Snapshot]*rules.Snapshot {
 		return nil
 	}
 	out := make(map[*rules.Snapshot]*rules.Snapshot, len(st.snaps))
-	for at, used := range st.snaps {
+	for at, used := range st.everySnapshot() {
 		if former := shadowOf(old, used); former != nil && old.switches.same(st.switches) && old.shadow.sameRules(st.shadow) {
 			out[used] = former
 			continue
@@ -97,7 +97,7 @@ func (s *Store) shadowsOf(st, old *state) map[*rules.Snapshot]*rules.Snapshot {
 			user = st.shadow
 		}
 		is := rules.Basis{
-			OnlyOrg: st.switches.OnlyOrg, DenyOnFailure: st.switches.DenyOnFailure,
+			OnlyOrg: st.switches.OnlyOrg, DenyOnFailure: st.switches.DenyOnFailure, Trusted: used.Trusted(),
 			Table: used.Table(), Profiles: used.Profiles(), Limiter: &s.shadowLimits,
 			Restrictions: st.restrictions(),
 		}

@@ -256,9 +256,9 @@ func (n *layerState) markUnstable(now time.Time) *layerState {
 // digestOf is the digest of a layer's files. Where its folders lie does not count, so that a copy
 // of them has the same one.
 func (n *layerState) digestOf(files []source.File, disable []string) string {
-	files = slices.Clone(files)
-	for i := range files {
-		files[i].Name = strconv.Itoa(slices.Index(n.dirs, files[i].Dir)) + "/" + files[i].Rel
+	named := slices.Clone(files)
+	for i := range named {
+		named[i].Name = strconv.Itoa(slices.Index(n.dirs, named[i].Dir)) + "/" + named[i].Rel
 	}
-	return source.Digest(slices.Concat([]string{string(n.layer), n.org.describedDigest()}, disable), files)
+	return source.Digest(slices.Concat([]string{string(n.layer), n.org.describedDigest()}, disable, n.trustKey(files)), named)
 }

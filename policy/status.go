@@ -53,6 +53,8 @@ type LayerStatus struct {
 	Problems []diag.Problem `json:"problems,omitzero"` // all of them
 	Warnings []diag.Problem `json:"warnings,omitzero"` // about the rules in use
 	Since    time.Time      `json:"since"`             // when it entered this state
+	// Trust is what somebody's trust in the project comes to, nil if nobody trusts it.
+	Trust *Trust `json:"trust,omitzero"`
 }
 
 // Degraded reports whether a layer is not in the state its files describe.
@@ -166,7 +168,7 @@ func deref(p *uint32) uint32 {
 func (n *layerState) status() LayerStatus {
 	out := LayerStatus{
 		Layer: n.layer, Project: n.project, Paths: n.dirs, State: n.state,
-		Files: n.files, Digest: n.digest, Since: n.since,
+		Files: n.files, Digest: n.digest, Since: n.since, Trust: n.assessed.status(n.state),
 	}
 	if n.layer == decisions.User || n.layer == decisions.Project {
 		uid := n.uid

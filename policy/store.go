@@ -81,6 +81,7 @@ type state struct {
 	users            map[uint32]*layerState
 	projects         map[layerKey]*layerState
 	snaps            map[layerKey]*rules.Snapshot
+	lapsed           map[layerKey]lapse                  // those of snaps that hold until trust ends
 	shadow           *layerState                         // the rules to try, nil if there are none
 	shadows          map[*rules.Snapshot]*rules.Snapshot // by that of snaps in whose place they are tried
 	held             *change                             // rules that wait, nil if none do
@@ -226,6 +227,9 @@ func (s *Store) Snapshot(uid uint32, project string) (decisions.Snapshot, error)
 	if snap == nil {
 		return nil, errNotReady
 	}
+	if l, ends := st.lapsed[at]; ends && !l.pin.In(s.opts.now()) {
+		snap = l.snap
+	}
 	if n := st.projects[at]; n != nil {
 		n.used.Store(s.generation.Add(1))
 	}
@@ -235,7 +239,11 @@ func (s *Store) Snapshot(uid uint32, project string) (decisions.Snapshot, error)
 // Loaded is Snapshot, without counting as a use of the project's rules: if there are too many of
 // those, the ones are dropped whose last use was first.
 func (s *Store) Loaded(uid uint32, project string) (decisions.Snapshot, error) {
-	if snap := s.state.Load().snaps[s.at(uid, project)]; snap != nil {
+	st, at := s.state.Load(), s.at(uid, project)
+	if l, ends := st.lapsed[at]; ends && !l.pin.In(s.opts.now()) {
+		return l.snap, nil
+	}
+	if snap := st.snaps[at]; snap != nil {
 		return snap, nil
 	}
 	return nil, errNotReady
@@ -285,17 +293,23 @@ func (s *Store) prepareUser(ctx context.Context, uid uint32) error {
 func (s *Store) publish(st *state) {
 	old := s.state.Load()
 	st.snaps = make(map[layerKey]*rules.Snapshot, len(st.users)+len(st.projects))
+	st.lapsed = map[layerKey]lapse{}
 	var former map[layerKey]*rules.Snapshot
+	var formerLapsed map[layerKey]lapse
 	sameSwitches := false
 	if old != nil {
-		former, sameSwitches = old.snaps, old.switches.same(st.switches)
+		former, formerLapsed, sameSwitches = old.snaps, old.lapsed, old.switches.same(st.switches)
 	}
 	for uid := range st.users {
 		at := layerKey{uid: uid}
-		st.snaps[at] = s.snapshot(st, uid, nil, former[at], sameSwitches)
+		st.snaps[at] = s.snapshot(s.basis(st, uid, nil), former[at], sameSwitches)
 	}
 	for at, n := range st.projects {
-		st.snaps[at] = s.snapshot(st, at.uid, n, former[at], sameSwitches)
+		is := s.basis(st, at.uid, n)
+		st.snaps[at] = s.snapshot(is, former[at], sameSwitches)
+		if is.Trusted && n.assessed.By == decisions.User {
+			st.lapsed[at] = lapse{n.grounds.pin, s.snapshot(withoutTrust(is), formerLapsed[at].snap, sameSwitches)}
+		}
 	}
 	st.shadows = s.shadowsOf(st, old)
 	s.state.Store(st)
@@ -314,10 +328,10 @@ func (s *Store) publish(st *state) {
 	}
 }
 
-// snapshot combines the layers of one person and project. former is theirs until now,
+// snapshot makes the snapshot of one person and project. former is theirs until now,
 // nil if there is none; sameSwitches is set if the settings are those of then.
-func (s *Store) snapshot(st *state, uid uint32, project *layerState, former *rules.Snapshot, sameSwitches bool) *rules.Snapshot {
-	snap := rules.NewSnapshot(s.basis(st, uid, project))
+func (s *Store) snapshot(is rules.Basis, former *rules.Snapshot, sameSwitches bool) *rules.Snapshot {
+	snap := rules.NewSnapshot(is)
 	if sameSwitches && former != nil && snap.Same(former) {
 		return former // decisions that were cached with it stay usable
 	}
@@ -340,6 +354,11 @@ func (s *Store) basis(st *state, uid uint32, project *layerState) rules.Basis {
 	parts := []string{s.shipped, strconv.FormatBool(st.switches.OnlyOrg), strconv.FormatBool(st.switches.DenyOnFailure), strconv.FormatBool(st.switches.RefuseDeclared)}
 	if text := is.Restrictions.Text(); text != "" {
 		parts = append(parts, text)
+	}
+	if is.Trusted = s.trusts(st, project); is.Trusted {
+		parts = append(parts, "trusted")
+	} else if project != nil {
+		is.TrustProblem = project.assessed.Problem
 	}
 	combine(&is, parts, st.org, st.users[uid], project, st.base)
 	return is

@@ -120,6 +120,9 @@ func stricter(inForce, read Switches) (use Switches, unseen string) {
 	if use.Restrictions, milder = inForce.Restrictions.Stricter(&read.Restrictions); milder != "" {
 		unseen = milder
 	}
+	if key := use.tightenTrust(&read); key != "" {
+		unseen = key
+	}
 	if read.Reload != inForce.Reload {
 		unseen = "reload"
 	}

@@ -58,6 +58,7 @@ var parsers = map[string]string{
 	"policy/imports":               "policy/imports.FuzzTranslate",
 	"policy/list":                  "policy/list.FuzzParse policy/list.FuzzNamed",
 	"policy/settings":              "policy/settings.FuzzParse",
+	"policy/trust":                 "policy/trust.FuzzFile",
 	"remember":                     "remember.FuzzRow remember.FuzzExpiry",
 	"remember/pause":               "remember/pause.FuzzFile",
 	"remember/pending":             "remember/pending.FuzzRevocations",

@@ -17,6 +17,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/gateways"
+	"github.com/permd/permd/cmd/permd/internal/trusting"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/client"
@@ -165,6 +166,7 @@ each entry, one a line. An error is an object on standard error, with the member
 		{"daemon", a.resumeCommand()},
 		{"daemon", a.lockCommand()},
 		{"daemon", a.unlockCommand()},
+		{"policy", trusting.Command(&a.Streams)},
 		{"calls", a.decideCommand()},
 		{"calls", a.tryCommand()},
 		{"calls", a.acpCommand()},

@@ -71,19 +71,46 @@ func (e *Error) Hint() string { return e.fix }
 // With restrict only deny and ask entries become rules, and what the file says in its
 // reasons and messages is marked as the project's: the list of an untrusted project may
 // add restrictions, but must not speak as permd does. Its allow entries must still be
-// well formed.
+// well formed. CompileTrusted is for the list of a project that is trusted.
 //
 // With the program table, which may be nil, denies and asks match an option in
 // every spelling.
 //
 // The error joins an *Error for each problem.
 func Compile(layer, file string, data []byte, restrict bool, table *programs.Table) (*ast.Module, error) {
+	return compile(layer, file, data, kindOfList{project: restrict, allows: !restrict}, table)
+}
+
+// CompileTrusted is Compile of the list of a project that somebody trusts: those of its allow
+// entries become rules that a project may have ([Entry.ProjectMayAllow]). They cover no guarded
+// tag, however exactly they name a file.
+func CompileTrusted(layer, file string, data []byte, table *programs.Table) (*ast.Module, error) {
+	return compile(layer, file, data, kindOfList{project: true, allows: true}, table)
+}
+
+// kindOfList is whose list it is, and whether its allow entries become rules.
+type kindOfList struct{ project, allows bool }
+
+// ProjectMayAllow reports whether an allow entry may be that of a trusted project: for runs, for
+// hosts, and for files that it names from the project's root (./). What else an allow of a project
+// does not cover, whatever its list says, is in the table of precedence.
+func (e *Entry) ProjectMayAllow() bool {
+	switch {
+	case e.Pattern.Path != nil:
+		return e.Pattern.Path.Base == pattern.Project
+	case e.Pattern.Tool != nil:
+		return false
+	}
+	return true
+}
+
+func compile(layer, file string, data []byte, kind kindOfList, table *programs.Table) (*ast.Module, error) {
 	entries, err := Parse(file, data)
 	if err != nil {
 		return nil, err
 	}
 	Resolve(entries, table)
-	text, places, err := generate(layer, file, entries, restrict, foldedNames)
+	text, places, err := generate(layer, file, entries, kind, foldedNames)
 	if err != nil {
 		return nil, err
 	}
@@ -167,6 +194,6 @@ func Export(layer, file string, data []byte, table *programs.Table) (string, err
 // ExportEntries is Export of entries, which name in comments what they are from.
 func ExportEntries(layer, from string, entries []Entry, table *programs.Table) (string, error) {
 	Resolve(entries, table)
-	text, _, err := generate(layer, from, entries, false, foldsNames)
+	text, _, err := generate(layer, from, entries, kindOfList{allows: true}, foldsNames)
 	return text, err
 }

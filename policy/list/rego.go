@@ -44,9 +44,9 @@ type body []string
 func (b body) with(more ...string) body { return slices.Concat(b, more) }
 
 // generate returns the Rego text of a list and the place of each of its rules.
-func generate(layer, file string, entries []Entry, restrict bool, folded [3]string) (string, []place, error) {
+func generate(layer, file string, entries []Entry, kind kindOfList, folded [3]string) (string, []place, error) {
 	g := &generator{max: maxRegoBytes, folded: folded}
-	if restrict {
+	if kind.project {
 		g.max = maxProjectRegoBytes
 	}
 	fmt.Fprintf(&g.text, "package permd.%s\n\nimport rego.v2\n", layer)
@@ -56,17 +56,17 @@ func generate(layer, file string, entries []Entry, restrict bool, folded [3]stri
 			return touches(e) && e.Pattern.Tool != nil && isVersioned(e.Pattern.Tool)
 		}))
 	}
-	if !restrict && slices.ContainsFunc(entries, func(e Entry) bool {
+	if kind.allows && slices.ContainsFunc(entries, func(e Entry) bool {
 		return e.Set == decisions.SetAllow && e.Kind == effects.KindRun
 	}) {
 		g.defaults()
 	}
 	for _, e := range entries {
-		if restrict && e.Set == decisions.SetAllow {
+		if e.Set == decisions.SetAllow && (!kind.allows || kind.project && !e.ProjectMayAllow()) {
 			continue
 		}
 		fmt.Fprintf(&g.text, "\n# %s:%d %s %s: %s\n", file, e.Line, e.Set, e.Kind, e.Pattern)
-		g.entry(&e, restrict)
+		g.entry(&e, kind.project)
 		if g.full() {
 			return "", nil, &Error{file: file, Line: e.Line, fix: "name folders above, or write a Rego rule over data",
 				Err: fmt.Errorf("the entries up to here become more than %d MiB of rules", g.max>>20)}
@@ -98,7 +98,7 @@ func (g *generator) defaults() {
 	g.rule(body{`input.effect.cwd != ""`, "input.effect.cwd == input.call.cwd"})
 }
 
-func (g *generator) entry(e *Entry, restrict bool) {
+func (g *generator) entry(e *Entry, project bool) {
 	g.at = place{e.Line, e.Column}
 	if g.where = nil; e.Project != "" {
 		g.where = body{is("input.project.root", e.Project)}
@@ -107,7 +107,7 @@ func (g *generator) entry(e *Entry, restrict bool) {
 	if allow && e.Alone && e.Pattern.Tool != nil && !isVersioned(e.Pattern.Tool) {
 		g.where = g.where.with(is("input.effect.version", ""))
 	}
-	reason, message := e.says(restrict)
+	reason, message := e.says(project)
 	element := strconv.Quote(reason)
 	members := `"reason": ` + element
 	if message != "" {
@@ -116,7 +116,7 @@ func (g *generator) entry(e *Entry, restrict bool) {
 	}
 	g.head = fmt.Sprintf("%s contains %s", e.Set, element)
 	g.exact = g.head
-	if allow {
+	if allow && !project {
 		g.exact = fmt.Sprintf("allow contains {%s, \"covers\": %s}", members, guardedNames())
 	}
 	switch p := e.Pattern; {

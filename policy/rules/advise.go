@@ -60,8 +60,8 @@ func (l *adviser) adviseProject(u Unit) {
 			i := slices.IndexFunc(entries, func(e list.Entry) bool { return e.Set == decisions.SetAllow })
 			if err == nil && i >= 0 {
 				l.found.Add(diag.Place{File: f.Name, Line: entries[i].Line}, diag.SeverityWarning,
-					"write them into your own rules, ~/.config/permd/policy.d/rules.yaml",
-					"allow entries of a project count for nothing while nobody trusts it; this is the first of them")
+					"permd trust shows and trusts them; or write them into your own rules, ~/.config/permd/policy.d/rules.yaml",
+					"allow entries of a project count only for those who trust it; this is the first of them")
 			}
 			continue
 		}
@@ -69,7 +69,7 @@ func (l *adviser) adviseProject(u Unit) {
 			continue // for those who write the list
 		}
 		l.found.Add(diag.Place{File: f.Name, Line: 1}, diag.SeverityNote, "write ask and deny entries into "+source.ListName,
-			"the Rego of a project is not read while nobody trusts it")
+			"the Rego of a project is not read")
 	}
 }
 

@@ -40,6 +40,9 @@ type Unit struct {
 	// ListsOnly drops everything except the deny and ask entries of lists: an
 	// untrusted project may add restrictions, but not messages of its own.
 	ListsOnly bool
+	// Trusted is the name of the list of a trusted project: of its allow entries those count
+	// that a project may have. "" for none.
+	Trusted string
 	// Table resolves the options in denies and asks of lists, nil if none are
 	// resolved.
 	Table *programs.Table
@@ -228,7 +231,7 @@ func parse(u Unit, ps *diag.List) *moduleSet {
 			return out
 		}
 		if f.IsList() {
-			m, err := list.Compile(string(u.Layer), f.Name, f.Data, u.ListsOnly, u.Table)
+			m, err := u.listModule(&f)
 			if err != nil {
 				AddListProblems(f, err, ps)
 				continue
@@ -272,6 +275,16 @@ func parse(u Unit, ps *diag.List) *moduleSet {
 	}
 	return out
 }
+
+func (u *Unit) listModule(f *source.File) (*ast.Module, error) {
+	if u.trusts(f.Name) {
+		return list.CompileTrusted(string(u.Layer), f.Name, f.Data, u.Table)
+	}
+	return list.Compile(string(u.Layer), f.Name, f.Data, u.ListsOnly, u.Table)
+}
+
+// trusts reports whether the file is the list of a trusted project.
+func (u *Unit) trusts(file string) bool { return u.Trusted != "" && u.Trusted == file }
 
 // AddListProblems adds the problems of a file that package list reads.
 func AddListProblems(f source.File, err error, ps *diag.List) {

@@ -37,6 +37,10 @@ type Basis struct {
 	Unknown     error    // a layer whose rules are not known, nil if all are known
 	Quarantined []string // files whose allows do not count, because they were emptied just now
 	OnlyOrg     bool     // allows of user and project do not count
+	Trusted     bool     // those of the project may count
+	// TrustProblem is why those of the project do not count although somebody trusts, or trusted,
+	// it; "" for nothing.
+	TrustProblem string
 	// denyOnFailure is set if what cannot be evaluated is denied, not asked.
 	DenyOnFailure bool
 	Table         *programs.Table
@@ -54,6 +58,8 @@ type Snapshot struct {
 	unknown       error
 	quarantined   []string
 	onlyOrg       bool
+	trusted       bool
+	trustProblem  string
 	denyOnFailure bool
 	table         *programs.Table
 	profiles      *tools.Profiles
@@ -66,14 +72,14 @@ type Snapshot struct {
 // NewSnapshot returns a snapshot that keeps no results.
 func NewSnapshot(b Basis) *Snapshot {
 	return &Snapshot{
-		digest: b.Digest, layers: b.Layers, unknown: b.Unknown, quarantined: b.Quarantined, onlyOrg: b.OnlyOrg, denyOnFailure: b.DenyOnFailure,
+		digest: b.Digest, layers: b.Layers, unknown: b.Unknown, quarantined: b.Quarantined, onlyOrg: b.OnlyOrg, trusted: b.Trusted, trustProblem: b.TrustProblem, denyOnFailure: b.DenyOnFailure,
 		table: b.Table, profiles: b.Profiles, limiter: b.Limiter, restrictions: b.Restrictions,
 	}
 }
 
 // Same reports whether a snapshot has the same rules as a former one, and all are known.
 func (s *Snapshot) Same(former *Snapshot) bool {
-	return former.unknown == nil && s.unknown == nil && former.digest == s.digest && slices.Equal(former.layers, s.layers)
+	return former.unknown == nil && s.unknown == nil && former.digest == s.digest && former.trusted == s.trusted && former.trustProblem == s.trustProblem && slices.Equal(former.layers, s.layers)
 }
 
 // Digest identifies the rules, the program table, the profiles and the settings.
@@ -93,8 +99,12 @@ func (s *Snapshot) OnFailure() decisions.Verdict {
 	return decisions.Ask
 }
 
-// Trusted reports whether the project's allows count: nobody can say so yet.
-func (s *Snapshot) Trusted() bool { return false }
+// Trusted reports whether the project's allows count, which is bounded by the table of precedence.
+func (s *Snapshot) Trusted() bool { return s.trusted }
+
+// TrustProblem is why the project's allows do not count although somebody trusts, or trusted, it;
+// "" for nothing.
+func (s *Snapshot) TrustProblem() string { return s.trustProblem }
 
 // Evaluate returns the rules that fire for an effect.
 //

@@ -93,7 +93,7 @@ func collect(u Unit, mods *moduleSet, ps *diag.List) []*rule {
 					continue
 				}
 			}
-			if u.ListsOnly && set == decisions.SetAllow {
+			if u.ListsOnly && set == decisions.SetAllow && !u.trusts(name) {
 				continue
 			}
 			kept = append(kept, r)

@@ -23,6 +23,8 @@ func Merge(org, user Settings) (Settings, error) {
 		return Settings{}, &fileError{file: "permd.toml", text: "no_lock can be set by org alone", fix: orgOnly}
 	case user.System != System{}:
 		return Settings{}, &fileError{file: "permd.toml", text: "system can be set by org alone", fix: orgOnly}
+	case user.ProjectTrust != "" || user.Trusted != nil:
+		return Settings{}, &fileError{file: "permd.toml", text: "project_trust and trusted can be set by org alone", fix: "permd trust is for you"}
 	case user.OnFailure != "":
 		return Settings{}, &fileError{file: "permd.toml", text: "on_failure can be set by org alone", fix: orgOnly}
 	}
@@ -49,6 +51,9 @@ func Merge(org, user Settings) (Settings, error) {
 		NoArguments: org.NoArguments || user.NoArguments,
 		Notify:      cmp.Or(org.Notify, user.Notify, NotifyFull),
 		Reload:      cmp.Or(org.Reload, user.Reload, ReloadAuto),
+
+		ProjectTrust: org.ProjectTrust, // the rules know the default
+		Trusted:      org.Trusted,
 
 		RefuseDeclared: org.RefuseDeclared || user.RefuseDeclared,
 

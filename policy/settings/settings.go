@@ -98,6 +98,13 @@ type Settings struct {
 	Lock            string            `toml:"lock"`
 	Revoke          []Revoke          `toml:"revoke"`
 
+	// ProjectTrust is whose trust lets the allows of a project count: "user", the default, a
+	// person's (permd trust) and org's (trusted); "approved", org's alone; or "forbid", nobody's.
+	// Org only.
+	ProjectTrust string `toml:"project_trust"`
+	// Trusted are lists of rules of projects that org trusts. Org only.
+	Trusted []Trusted `toml:"trusted"`
+
 	Limits Limits `toml:"limits"`
 
 	Journal Journal `toml:"journal"`
@@ -153,6 +160,9 @@ const (
 	ReloadAuto        = "auto"
 	ReloadManual      = "manual"
 	ReloadReplaySafe  = "replay-safe"
+	TrustUser         = "user"
+	TrustApproved     = "approved"
+	TrustForbid       = "forbid"
 	ListenOff         = "off"
 	ListenUnix        = "unix"
 
@@ -179,7 +189,7 @@ const (
 // a person who reads the file would not.
 var keys = []string{
 	"profile", "only_org", "disable", "durability", "confirm", "on_failure", "ask_gates", "refuse_declared",
-	"on_log_failure", "shadow", "no_pause", "no_lock", "no_arguments", "notify", "reload", "limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user", "limits.decision_milliseconds",
+	"on_log_failure", "shadow", "no_pause", "no_lock", "no_arguments", "notify", "reload", "project_trust", "trusted", "trusted.digest", "trusted.root", "limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user", "limits.decision_milliseconds",
 	"journal", "journal.max_bytes", "journal.max_age",
 	"http", "http.listen",
 	"system", "system.group", "system.admins",
@@ -293,6 +303,9 @@ func (s *Settings) check() *valueError {
 	}
 	if !slices.Contains([]string{"", ReloadAuto, ReloadManual, ReloadReplaySafe}, s.Reload) {
 		return wrong("reload", `write "auto", "manual" or "replay-safe"`, "there is no way to reload called %q", s.Reload)
+	}
+	if e := s.checkTrust(wrong); e != nil {
+		return e
 	}
 	for _, id := range s.Disable {
 		if !strings.HasPrefix(id, "base.") {

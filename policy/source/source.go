@@ -53,6 +53,8 @@ type File struct {
 	Dir     string // the folder it was found in, "" for embedded ones
 	Data    []byte
 	ModTime time.Time // modification time, zero for embedded ones
+	Owner   uint32    // user that it belongs to, 0 for embedded ones
+	Link    bool      // it was found by a link
 }
 
 // Tree is the contents of one folder.
@@ -230,10 +232,10 @@ func (r *reader) entry(rel string, depth int) error {
 	case !mode.IsRegular():
 		return diag.Problem{File: shown, Text: "is not a regular file"}.AsError()
 	}
-	return r.read(rel)
+	return r.read(rel, info.Mode()&fs.ModeSymlink != 0)
 }
 
-func (r *reader) read(rel string) error {
+func (r *reader) read(rel string, link bool) error {
 	shown := filepath.Join(r.dir, rel)
 	if len(r.tree.Files) >= maxFiles {
 		return diag.Problem{File: r.dir, Text: fmt.Sprintf("holds more than %d files that permd reads (rules, tests, lists, programs and profiles)", maxFiles)}.AsError()
@@ -266,7 +268,11 @@ func (r *reader) read(rel string) error {
 		return diag.Problem{File: shown, Text: fmt.Sprintf("is larger than %d MiB, or the folder than %d MiB", maxFileSize>>20, maxTreeSize>>20)}.AsError()
 	}
 	r.tree.stamp(rel, info)
-	r.tree.Files = append(r.tree.Files, File{Name: shown, Rel: rel, Dir: r.dir, Data: data, ModTime: info.ModTime()})
+	file := File{Name: shown, Rel: rel, Dir: r.dir, Data: data, ModTime: info.ModTime(), Link: link, Owner: ^uint32(0)}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		file.Owner = st.Uid
+	}
+	r.tree.Files = append(r.tree.Files, file)
 	return nil
 }
 

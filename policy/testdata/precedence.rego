@@ -2,10 +2,10 @@
 # applies, and the first that applies answers. The engine's Go code walks the
 # rows in order instead; both must agree on every combination.
 #
-# Input: {effect: {kind, guarded, holds_rules, claimed, hint, cause}, fence, person, trusted, only_org,
-# reject, choice: none|plain|exact, run: none|allow|base (who allowed the run
-# that an inherent effect belongs to),
-# fired: [{layer, set, remember: none|true|false, covers, covers_named}]}
+# Input: {effect: {kind, guarded, holds_rules, claimed, hint, cause, outside, below_root}, fence, person, trusted, only_org,
+# reject, choice: none|plain|exact, run: none|allow|project|base (who allowed the run
+# that an inherent effect belongs to; project: nobody else),
+# fired: [{layer, set, remember: none|true|false, covers, covers_named, general}]}
 package permd.oracle
 
 import rego.v2
@@ -98,6 +98,13 @@ verdict_of[9] := "allow" if {
 	input.run == "allow"
 }
 
+# What only the project lets run does no more than the project may allow.
+verdict_of[9] := "allow" if {
+	not input.effect.hint
+	input.run == "project"
+	projects_business
+}
+
 verdict_of[10] := base_verdict if not input.effect.hint
 
 # An inherent effect has no base allow of its own: it takes its run's answer.
@@ -128,7 +135,36 @@ allowing contains "user" if input.only_org == false
 
 allowing contains "project" if {
 	input.only_org == false
+	projects_business
+}
+
+# What a trusted project may allow.
+projects_business if {
 	input.trusted
+	not input.effect.guarded
+	not input.effect.claimed
+	not input.effect.outside
+	projects_kind
+}
+
+projects_kind if {
+	input.effect.kind in {"read", "write", "delete"}
+	input.effect.below_root
+}
+
+projects_kind if {
+	input.effect.kind == "run"
+	input.effect.below_root
+	count(particular_asks) == 0
+}
+
+projects_kind if input.effect.kind == "connect"
+
+particular_asks contains f if {
+	some f in input.fired
+	f.layer == "base"
+	f.set == "ask"
+	f.general == false
 }
 
 unknown_covered contains f if {
@@ -152,4 +188,5 @@ guard_covered contains f if {
 	f.set == "allow"
 	f.covers
 	f.layer in allowing
+	f.layer != "project"
 }

@@ -98,6 +98,8 @@ type Deps struct {
 	Asked Asked
 	// Pauses may be nil; then the methods about pauses and locks do not exist.
 	Pauses Pauses
+	// Trusts may be nil; then the methods about trust in projects do not exist.
+	Trusts Trusts
 }
 
 // Register adds the management methods.
@@ -110,6 +112,9 @@ func Register(m socket.Methods, d Deps) {
 	}
 	if d.Pauses != nil {
 		registerPauses(m, d.Pauses)
+	}
+	if d.Trusts != nil {
+		registerTrusts(m, d.Trusts)
 	}
 	m[MethodStatus] = func(c *socket.Conn, params strictjson.Value) (run, error) {
 		if err := decode(params, &struct{}{}); err != nil {

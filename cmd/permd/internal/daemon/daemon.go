@@ -164,6 +164,9 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	if _, damage := d.pauses.Status(); damage != "" {
 		log.Error("everything asks until permd unlock", "why", damage)
 	}
+	for _, why := range d.rules.Trusted.Damage() {
+		log.Warn("a project is not trusted any more", "why", why)
+	}
 	d.shadow = shadow.New(shadow.Options{
 		File: filepath.Join(dirs.Data, "shadow.json"), MaxAge: limits.Age(), Rules: d.rules, Log: log, Now: now,
 	})
@@ -239,6 +242,7 @@ func (d *daemon) adminMethods(ending <-chan struct{}, reload func(ctx context.Co
 		Memory: choices{d},
 		Asked:  questions{d},
 		Pauses: pauses{d},
+		Trusts: trusts{d},
 	}
 	admin.Register(m, deps)
 	d.registerExplain(m, &deps)

@@ -128,6 +128,7 @@ func LayerLine(l *policy.LayerStatus) string {
 	if n := len(l.Warnings); n > 0 {
 		where += ", " + cli.Plural(n, "warning")
 	}
+	where += trustText(l.Trust)
 	switch l.State {
 	case policy.StateDegraded:
 		since := l.Since.Local().Format(time.DateTime)

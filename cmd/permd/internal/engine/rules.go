@@ -20,6 +20,7 @@ import (
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/settings"
+	"github.com/permd/permd/policy/trust"
 	"github.com/permd/permd/rego"
 	"github.com/permd/permd/remember/allowable"
 )
@@ -30,7 +31,8 @@ type Rules struct {
 	Settings settings.Settings
 	Mounts   *mounts.FS // that rules are read through
 	// Bundle is how rules of the organisation are delivered, nil if they are not.
-	Bundle *orgbundle.Delivery
+	Bundle  *orgbundle.Delivery
+	Trusted *trust.Store
 
 	uid      uint32 // of the process
 	shadow   *atomic.Pointer[func()]
@@ -62,13 +64,14 @@ func OpenRulesIn(ctx context.Context, dirs xdg.Dirs, userDir string, relocated b
 		return nil, fmt.Errorf("reading the program table: %w", err)
 	}
 	shadow := new(atomic.Pointer[func()])
+	trusted := trust.Open(filepath.Join(dirs.Data, "trust"), nil)
 	opts := policy.Options{
 		OnShadow: func() {
 			if f := shadow.Load(); f != nil {
 				(*f)()
 			}
 		},
-		Files:  files,
+		Files: files, Trust: trusted.Of,
 		OrgDir: filepath.Join(dirs.Org, account.PolicyDir),
 		UserDir: func(uid uint32) (string, error) {
 			if dirs.System {
@@ -100,7 +103,7 @@ func OpenRulesIn(ctx context.Context, dirs xdg.Dirs, userDir string, relocated b
 			return nil, PolicyFailure(err)
 		}
 	}
-	return &Rules{Store: store, Settings: read, Mounts: files, Bundle: delivery, uid: opts.UID, shadow: shadow}, nil
+	return &Rules{Store: store, Settings: read, Mounts: files, Bundle: delivery, Trusted: trusted, uid: opts.UID, shadow: shadow}, nil
 }
 
 // PolicyFailure adds the exit code to an error in the rules.
@@ -187,7 +190,12 @@ func readSwitches(dirs xdg.Dirs, files *mounts.FS) (policy.Switches, error) {
 	if err != nil {
 		return policy.Switches{}, err
 	}
+	var approved []policy.Approved
+	for _, t := range s.Trusted {
+		approved = append(approved, policy.Approved(t))
+	}
 	return policy.Switches{
+		ProjectTrust: s.ProjectTrust, Approved: approved,
 		Profile: s.Profile,
 		OnlyOrg: s.OnlyOrg, RefuseDeclared: s.RefuseDeclared, DenyOnFailure: s.OnFailure == decisions.Deny, Disable: s.Disable,
 		AskGates: s.AskGates, NoPause: s.NoPause, NoLock: s.NoLock, NoArguments: s.NoArguments, Notify: s.Notify, Reload: s.Reload,

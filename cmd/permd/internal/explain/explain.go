@@ -38,6 +38,10 @@ type Explanation struct {
 	// Why is why it could not be decided again, if it is not Known.
 	Why string `json:"why,omitzero"`
 
+	// TrustProblem is why the allows of the project did not count although the person trusts, or
+	// trusted, it; "" for nothing.
+	TrustProblem string `json:"trustProblem,omitzero"`
+
 	// Unlogged is set for a decision that is in no log.
 	Unlogged bool `json:"unlogged,omitzero"`
 
@@ -205,6 +209,9 @@ func (x *Explanation) fill(ctx context.Context) {
 		return
 	}
 	near, _ := x.deliberation.Snapshot.(rules.Explainer)
+	if s, ok := x.deliberation.Snapshot.(*rules.Snapshot); ok && x.Decision.Verdict == decisions.Ask {
+		x.TrustProblem = s.TrustProblem()
+	}
 	for i := range x.Effects {
 		e := &x.Effects[i]
 		fired := x.deliberation.Fired(i)

@@ -38,6 +38,9 @@ func (x *Explanation) Render(out io.Writer) {
 	if d.Message != "" {
 		fmt.Fprintf(w, "  tell the agent: %s\n", d.Message)
 	}
+	if x.TrustProblem != "" {
+		fmt.Fprintf(w, "  the project allows nothing: %s\n", x.TrustProblem)
+	}
 	for _, defect := range d.Defects {
 		fmt.Fprintf(w, "  ! %s: %s (%s)\n", defect.Code, defect.Text, defect.At)
 	}

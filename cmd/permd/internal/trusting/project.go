@@ -1,0 +1,202 @@
+package trusting
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/policy/list"
+	"github.com/permd/permd/policy/source"
+	"github.com/permd/permd/policy/trust"
+	"github.com/permd/permd/socket/admin"
+)
+
+// project is the rules of a project, as they are shown.
+type project struct {
+	Root   string `json:"root"`
+	File   string `json:"file"`
+	Digest string `json:"digest"`
+	// Allows are the entries that count once the list is trusted, Ignored those that do not, and
+	// Stricter the number of those that ask or deny, which are in force anyway.
+	Allows   []line `json:"allows"`
+	Ignored  []line `json:"ignored,omitzero"`
+	Stricter int    `json:"stricter"`
+	// Above are the lists of the folders above, which apply too. What they allow does not count.
+	Above []string `json:"above,omitzero"`
+	// State is trusted, approved, changed, ended, forbidden, or untrusted.
+	State string         `json:"state"`
+	Since *admin.Trusted `json:"trusted,omitzero"` // what is trusted, nil for nothing
+	Diff  string         `json:"diff,omitzero"`    // from that list to the present one
+
+	text []byte
+}
+
+// line is an entry of a list.
+type line struct {
+	Kind string `json:"kind"`
+	Line string `json:"line"`
+	At   int    `json:"at"` // its number in the file, from 1
+}
+
+// rootOf returns the root of the project that a folder belongs to.
+func rootOf(dir string) (string, error) {
+	dir, err := absolute(dir)
+	if err != nil {
+		return "", err
+	}
+	home := (&account.Users{}).Lookup(uint32(os.Geteuid())).Home
+	root := paths.FindProject(paths.OSFS{}, dir, home)
+	if root == "" {
+		return "", cli.Failf(cli.ExitError, "name a folder of a project", "%s is no project: a home or a system folder never is", dir)
+	}
+	return root, nil
+}
+
+// ownList returns the list in the root of a project, nil if there is none.
+func ownList(root string) (*source.File, error) {
+	t, err := source.Read(filepath.Join(root, ".permd"), source.Access{Writable: true, ListsOnly: true, NoLink: true})
+	if err != nil {
+		return nil, err
+	}
+	if len(t.Files) == 0 {
+		return nil, nil
+	}
+	return &t.Files[0], nil
+}
+
+// load reads the rules of a project.
+func load(root string) (*project, error) {
+	own, err := ownList(root)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("reading the rules of %s: %w", root, err)
+	case own == nil:
+		return nil, cli.Failf(cli.ExitError, "permd init --project writes one", "%s has no list of rules, .permd/%s", root, source.ListName)
+	case own.Link:
+		return nil, cli.Failf(cli.ExitError, "put the file itself there", "%s is a link, which is not trusted", own.Name)
+	case own.Owner != 0 && own.Owner != uint32(os.Geteuid()):
+		return nil, cli.Failf(cli.ExitError, "make a copy of the project that is yours", "%s belongs to user %d", own.Name, own.Owner)
+	case len(own.Data) > trust.MaxText:
+		return nil, cli.Failf(cli.ExitError, "write fewer rules", "%s has more than %d KiB", own.Name, trust.MaxText>>10)
+	}
+	entries, err := list.Parse(own.Name, own.Data)
+	if err != nil {
+		return nil, fmt.Errorf("reading the rules: %w", err)
+	}
+	p := &project{Root: root, File: own.Name, Digest: trust.Digest(own.Data), Allows: []line{}, State: "untrusted", text: own.Data}
+	for i := range entries {
+		e := &entries[i]
+		l := line{string(e.Kind), e.Pattern.String(), e.Line}
+		switch {
+		case e.Set != decisions.SetAllow:
+			p.Stricter++
+		case e.ProjectMayAllow():
+			p.Allows = append(p.Allows, l)
+		default:
+			p.Ignored = append(p.Ignored, l)
+		}
+	}
+	dirs, err := source.ProjectDirs(root)
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range dirs[1:] {
+		if _, err := os.Lstat(filepath.Join(dir, source.ListName)); err == nil {
+			p.Above = append(p.Above, filepath.Join(dir, source.ListName))
+		}
+	}
+	return p, nil
+}
+
+// compare adds what is known of the trust in a project.
+func (p *project) compare(known *admin.TrustedList, now time.Time) {
+	for i := range known.Trusted {
+		if t := &known.Trusted[i]; t.Root == p.Root {
+			p.State = stateOf(known, t, now)
+			if t.Digest != p.Digest {
+				_, text, _ := bytes.Cut(diff.Diff("trusted", t.Text, "now", p.text), []byte("\n")) // the first line names a command
+				p.Diff = string(text)
+			}
+			shown := *t
+			shown.Text = nil
+			p.Since = &shown
+		}
+	}
+	if known.Counts != "forbid" && p.State != "trusted" && slices.ContainsFunc(known.Approved, func(a admin.ApprovedList) bool {
+		return a.Digest == p.Digest && (a.Root == "" || p.Root == a.Root || strings.HasPrefix(p.Root, a.Root+"/"))
+	}) {
+		p.State = "approved"
+	}
+	if known.Counts == "forbid" {
+		p.State = "forbidden"
+	}
+}
+
+// stateText says what a state means.
+var stateText = map[string]string{
+	"trusted":   "you trust these rules",
+	"approved":  "the organisation trusts these rules",
+	"changed":   "the rules changed since you trusted them, so they allow nothing",
+	"ended":     "the time that you trusted them for is over, so they allow nothing",
+	"forbidden": "the organisation lets nobody trust a project, so they allow nothing",
+	"untrusted": "you do not trust these rules, so they allow nothing",
+}
+
+// render prints a project.
+func (p *project) render(w io.Writer) {
+	fmt.Fprintf(w, "project  %s\nlist     %s\ndigest   %s\n", p.Root, p.File, p.Digest)
+	state := stateText[p.State]
+	if p.State == "trusted" {
+		state += " until " + p.Since.Until.Local().Format(time.DateOnly)
+	}
+	fmt.Fprintf(w, "state    %s\n", state)
+	for _, above := range p.Above {
+		fmt.Fprintf(w, "above    %s, whose allows never count here\n", above)
+	}
+	fmt.Fprintf(w, "\nTrusted, they allow in this project, besides %s that %s in force anyway:\n",
+		cli.Plural(p.Stricter, "entry"), cli.Either(p.Stricter == 1, "is", "are"))
+	renderLines(w, p.Allows)
+	if len(p.Ignored) > 0 {
+		fmt.Fprintln(w, "\nNot even then, since a project may not allow it:")
+		renderLines(w, p.Ignored)
+	}
+	if p.Diff != "" {
+		fmt.Fprintf(w, "\nChanged since you trusted them:\n%s", visible(p.Diff))
+	}
+	fmt.Fprintln(w)
+}
+
+func renderLines(w io.Writer, lines []line) {
+	if len(lines) == 0 {
+		fmt.Fprintln(w, "  nothing")
+	}
+	for _, l := range lines {
+		fmt.Fprintf(w, "  %-8s %s\n", l.Kind, l.Line)
+	}
+}
+
+// visible escapes characters that move the cursor or are invisible: they could hide a part of what
+// is to be trusted.
+func visible(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		fmt.Fprintf(&b, `\u{%x}`, r)
+	}
+	return b.String()
+}
