@@ -88,6 +88,8 @@ var parsers = map[string]string{
 	"cmd/permd/internal/engine.readHosts":         "- the system's own hosts(5), which only root writes; TestReadHosts",
 	"cmd/permd/internal/hookproc.readHook":        "- a bounded read; socket/hook.FuzzRead has the bytes",
 	"cmd/permd/internal/account.ReadSettingsFile": "- opens a file; policy/settings.FuzzParse has the bytes",
+	"cmd/permd/internal/account.readSettingsOf":   "- opens a file; policy/settings.FuzzParse has the bytes",
+	"cmd/permd/internal/userrules.read":           "- opens files of the person's own command; the daemon has their names checked, and package policy reads them",
 	"cmd/permd/internal/importing":                "- opens files; policy/imports.FuzzTranslate has the bytes",
 	"cmd/permd/internal/records.readHeads":        "- opens a file; cmd/permd/internal/heads.FuzzRead has the bytes",
 	"cmd/permd/internal/service.ReadUnit":         "- compares a file with what permd writes",

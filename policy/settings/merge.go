@@ -21,10 +21,10 @@ func Merge(org, user Settings) (Settings, error) {
 		return Settings{}, &fileError{file: "permd.toml", text: "no_pause can be set by org alone", fix: orgOnly}
 	case user.NoLock:
 		return Settings{}, &fileError{file: "permd.toml", text: "no_lock can be set by org alone", fix: orgOnly}
-	case user.System != System{}:
-		return Settings{}, &fileError{file: "permd.toml", text: "system can be set by org alone", fix: orgOnly}
 	case user.ProjectTrust != "" || user.Trusted != nil:
 		return Settings{}, &fileError{file: "permd.toml", text: "project_trust and trusted can be set by org alone", fix: "permd trust is for you"}
+	case user.System != System{}:
+		return Settings{}, &fileError{file: "permd.toml", text: "system can be set by org alone", fix: orgOnly}
 	case user.OnFailure != "":
 		return Settings{}, &fileError{file: "permd.toml", text: "on_failure can be set by org alone", fix: orgOnly}
 	}

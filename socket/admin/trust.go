@@ -26,7 +26,7 @@ type NewTrust struct {
 // Trusted is a list of rules that a person trusts, or trusted until a time that is over.
 type Trusted struct {
 	Root   string    `json:"root"`
-	Digest string    `json:"digest"` // the SHA-256 of the text in hexadecimal digits
+	Digest string    `json:"digest"`        // the SHA-256 of the text in hexadecimal digits
 	Text   []byte    `json:"text,omitzero"` // if only this project was asked for
 	Since  time.Time `json:"since"`
 	Until  time.Time `json:"until"`

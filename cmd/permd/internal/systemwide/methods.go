@@ -60,14 +60,14 @@ var reaches = map[string]reach{
 	admin.MethodLock:   own,
 	admin.MethodUnlock: own,
 
-	// Trust in projects, by the uid that trusts.
-	admin.MethodTrustSet:    own,
-	admin.MethodTrustList:   own,
-	admin.MethodTrustRevoke: own,
-
 	// The rules of the peer's uid.
 	userrules.MethodPush: own,
 	userrules.MethodPull: own,
+
+	// What the peer's uid trusts.
+	admin.MethodTrustSet:    own,
+	admin.MethodTrustList:   own,
+	admin.MethodTrustRevoke: own,
 
 	// Reports on the calls of all people.
 	shadow.Method:   nothing,
