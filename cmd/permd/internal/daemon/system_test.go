@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"encoding/base64"
 	"log/slog"
 	"maps"
 	"os"
@@ -152,6 +153,9 @@ var othersTry = map[string]struct {
 	admin.MethodPause:            {params: []string{`{"seconds":60}`}, refused: true}, // no terminal
 	admin.MethodResume:           {params: []string{`{}`}},
 	admin.MethodUnlock:           {params: []string{`{}`}, refused: true}, // no terminal
+	admin.MethodTrustSet:         {params: []string{`{"root":"/srv","text":"ZGVueTogWw=="}`}, refused: true},
+	admin.MethodTrustList:        {params: []string{`{}`, `{"root":"PROJECT"}`}},
+	admin.MethodTrustRevoke:      {params: []string{`{"root":"PROJECT"}`}},
 	userrules.MethodPush:         {params: []string{`{"files":[{"name":"../4701/policy.d/x.rego","text":""}]}`, `{"files":[{"name":"/x.rego","text":""}]}`}, refused: true},
 	userrules.MethodPull:         {params: []string{`{}`}},
 	shadow.Method:                {params: []string{`{}`}, refused: true},
@@ -175,11 +179,12 @@ func TestOthersSeeNothing(t *testing.T) {
 	decision := member(t, decided, "decisions", "decisionId")
 	choice := member(t, w.must(t, w.admin, ana, admin.MethodChoicesAdd, `{"verdict":"deny","kind":"run","line":"`+secret+`","scope":"user"}`), "choices", "choiceId")
 	change := member(t, w.must(t, w.admin, ana, admin.MethodChoicesHistory, `{}`), "changes", "changeId")
+	w.must(t, w.admin, ana, admin.MethodTrustSet, `{"root":"`+cwd+`","text":"`+base64.StdEncoding.EncodeToString([]byte("deny:\n  run: [\""+secret+"\"]\n"))+`","seconds":3600}`)
 	w.must(t, w.admin, ana, userrules.MethodPush, `{"files":[{"name":"rules.yaml","text":"deny:\n  run: [\"`+secret+`\"]\n"}]}`)
 	w.must(t, w.admin, ana, admin.MethodLock, `{"why":"`+secret+`"}`)
 	state := func() string {
 		var all []string
-		for _, m := range []string{admin.MethodChoicesList, admin.MethodQuestionsList, admin.MethodList, admin.MethodChoicesHistory, userrules.MethodPull} {
+		for _, m := range []string{admin.MethodChoicesList, admin.MethodQuestionsList, admin.MethodList, admin.MethodChoicesHistory, admin.MethodTrustList, userrules.MethodPull} {
 			all = append(all, w.must(t, w.admin, ana, m, `{}`))
 		}
 		p := w.pauses.Of(ana)
@@ -192,7 +197,7 @@ func TestOthersSeeNothing(t *testing.T) {
 	if !strings.Contains(before, decision) || !strings.Contains(before, choice) || strings.Count(before, secret) < 4 {
 		t.Fatalf("ana's own view lacks something: %s", before)
 	}
-	fill := strings.NewReplacer("DECISION", decision, "CHOICE", choice, "CHANGE", change)
+	fill := strings.NewReplacer("DECISION", decision, "CHOICE", choice, "CHANGE", change, "PROJECT", cwd)
 	for _, name := range slices.Sorted(maps.Keys(othersTry)) {
 		for _, params := range othersTry[name].params {
 			params = fill.Replace(params)
