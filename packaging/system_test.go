@@ -187,3 +187,16 @@ func TestSystemdReads(t *testing.T) {
 		}
 	}
 }
+
+// TestCrashesStartAgain: a service that is not started again after wrong usage is after a panic,
+// which would end it with the same status.
+func TestCrashesStartAgain(t *testing.T) {
+	for name, all := range map[string][]Unit{"user": units(t), "system": systemUnits(t, "/usr/bin/permd")} {
+		if diff := cmp.Diff([]string{"2 3"}, values(t, all, Service, "Service", "RestartPreventExitStatus")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff([]string{"GOTRACEBACK=crash"}, values(t, all, Service, "Service", "Environment")); diff != "" {
+			t.Errorf("%s: a panic ends with status 2 (-want +got):\n%s", name, diff)
+		}
+	}
+}
