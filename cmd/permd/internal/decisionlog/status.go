@@ -55,7 +55,8 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
-// Metrics are the metrics of an uploader. There are none while the log is not to be sent.
+// Metrics are the metrics of an uploader. There are none without one, and while the log is not
+// to be sent.
 type Metrics struct{ Uploader *decisionlogs.Uploader }
 
 // Describe sends the descriptions.
@@ -67,6 +68,9 @@ func (Metrics) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect reads the state.
 func (m Metrics) Collect(ch chan<- prometheus.Metric) {
+	if m.Uploader == nil {
+		return
+	}
 	s := m.Uploader.Status()
 	if s == nil {
 		return
