@@ -5,12 +5,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/bundle"
 
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/policy/bundles"
 	"github.com/permd/permd/policy/bundles/bundlestest"
 )
@@ -264,7 +266,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, file := range b.Files {
-			if !strings.HasPrefix(file.Rel, bundles.Dir+"/") || strings.Contains(file.Rel, "..") && strings.Contains("/"+file.Rel+"/", "/../") {
+			if !fs.ValidPath(file.Rel) || !lexpath.Below(bundles.Dir, file.Rel) {
 				t.Fatalf("read %q", file.Rel)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/policy/list"
 	"github.com/permd/permd/policy/source"
 	"github.com/permd/permd/policy/trust"
@@ -135,7 +136,7 @@ func (p *project) compare(known *admin.TrustedList, now time.Time) {
 		}
 	}
 	if known.Counts != "forbid" && p.State != "trusted" && slices.ContainsFunc(known.Approved, func(a admin.ApprovedList) bool {
-		return a.Digest == p.Digest && (a.Root == "" || p.Root == a.Root || strings.HasPrefix(p.Root, a.Root+"/"))
+		return a.Digest == p.Digest && (a.Root == "" || lexpath.In(a.Root, p.Root))
 	}) {
 		p.State = "approved"
 	}
