@@ -35,7 +35,7 @@ func newBundleServer(t *testing.T) *bundleServer {
 			http.Error(w, "<html>no", http.StatusBadGateway)
 			return
 		}
-		w.Write(*data)
+		_, _ = w.Write(*data)
 	}))
 	t.Cleanup(b.Close)
 	return b

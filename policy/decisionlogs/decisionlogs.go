@@ -213,7 +213,7 @@ func between(from, to time.Duration) time.Duration {
 	if to <= from {
 		return from
 	}
-	return from + rand.N(to-from)
+	return from + rand.N(to-from) //nolint:gosec // it spreads requests, and is no secret
 }
 
 // drain sends all that the journal has.

@@ -158,7 +158,7 @@ func (s *service) target(policy *masking.Policy) *Target {
 
 func newUploader(t *testing.T, b Source, file string, target *Target) *Uploader {
 	t.Helper()
-	return New(Options{Source: b, File: file, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Target: func() (*Target, error) { return target, nil }})
+	return New(Options{Source: b, File: file, Log: slog.New(slog.DiscardHandler), Target: func() (*Target, error) { return target, nil }})
 }
 
 func ids(from, to int) (list []string) {

@@ -30,7 +30,7 @@ func listEntries(u Unit) []listEntry {
 		}
 		list.Resolve(entries, u.Table)
 		for _, e := range entries {
-			if u.ListsOnly && e.Set == decisions.SetAllow && !(u.trusts(f.Name) && e.ProjectMayAllow()) {
+			if u.ListsOnly && e.Set == decisions.SetAllow && (!u.trusts(f.Name) || !e.ProjectMayAllow()) {
 				continue
 			}
 			out = append(out, listEntry{e, decisions.RuleRef{

@@ -52,8 +52,7 @@ func Merge(org, user Settings) (Settings, error) {
 		Notify:      cmp.Or(org.Notify, user.Notify, NotifyFull),
 		Reload:      cmp.Or(org.Reload, user.Reload, ReloadAuto),
 
-		ProjectTrust: org.ProjectTrust, // the rules know the default
-		Trusted:      org.Trusted,
+		ProjectTrust: cmp.Or(org.ProjectTrust, TrustUser),
 
 		RefuseDeclared: org.RefuseDeclared || user.RefuseDeclared,
 
@@ -75,6 +74,9 @@ func Merge(org, user Settings) (Settings, error) {
 		merged.Shadow, merged.ShadowLayer = org.Shadow, decisions.Org
 	case user.Shadow != "":
 		merged.Shadow, merged.ShadowLayer = user.Shadow, decisions.User
+	}
+	if len(org.Trusted) > 0 {
+		merged.Trusted = org.Trusted
 	}
 	merged.System = System{Group: cmp.Or(org.System.Group, defaultGroup), Admins: org.System.Admins}
 	merged.HTTP.Listen = cmp.Or(org.HTTP.Listen, user.HTTP.Listen, ListenOff)

@@ -159,7 +159,7 @@ func TestMerge(t *testing.T) {
 	defaults := Settings{
 		Profile: ProfileBalanced, Durability: durabilityProcess, Confirm: confirmGuarded, OnFailure: decisions.Ask,
 		Limits: Limits{MessageBytes: 4 << 20, Connections: 256, ConnectionsPerUser: 128, DecisionMilliseconds: 2000}, HTTP: HTTP{Listen: ListenOff},
-		OnLogFailure: decisions.Ask, Journal: Journal{MaxBytes: 256 << 20, MaxAge: "90d"}, Notify: NotifyFull, Reload: ReloadAuto,
+		OnLogFailure: decisions.Ask, Journal: Journal{MaxBytes: 256 << 20, MaxAge: "90d"}, Notify: NotifyFull, Reload: ReloadAuto, ProjectTrust: TrustUser,
 		Remember: rememberOn, UnknownPrograms: decisions.Ask, UnknownServers: decisions.Ask,
 	}
 	with := func(change func(*Settings)) Settings {

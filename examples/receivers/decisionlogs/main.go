@@ -40,8 +40,8 @@ func run(listen, db, tokenFile string) error {
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	l, err := net.Listen("tcp", listen)
+	defer func() { _ = store.Close() }()
+	l, err := net.Listen("tcp", listen) //nolint:forbidigo // not a Unix socket
 	if err != nil {
 		return err
 	}

@@ -146,7 +146,7 @@ func spellings(part string) []string {
 
 // apply changes an event, and notes that in its erased or masked.
 func (r *rule) apply(event map[string]any) error {
-	changed := false
+	var changed bool
 	if r.upsert {
 		var err error
 		if changed, err = r.put(event); err != nil {

@@ -156,7 +156,7 @@ func (s *Store) pull(uid uint32) (pulled, error) {
 	if err != nil {
 		return p, fmt.Errorf("reading the rules: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // nothing is written
 	err = fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err

@@ -62,7 +62,7 @@ func read(w http.ResponseWriter, r *http.Request) (events []json.RawMessage, sta
 		if err != nil {
 			return nil, statusOf(err)
 		}
-		defer z.Close()
+		defer func() { _ = z.Close() }()
 		body = z
 	case "", "identity":
 	default:
@@ -76,7 +76,7 @@ func read(w http.ResponseWriter, r *http.Request) (events []json.RawMessage, sta
 	if len(data) > maxEvents {
 		return nil, http.StatusRequestEntityTooLarge
 	}
-	if err := json.Unmarshal(data, &events); err != nil {
+	if err := json.Unmarshal(data, &events); err != nil { //nolint:forbidigo // events are kept as they are, and nothing is decided by them
 		return nil, http.StatusBadRequest
 	}
 	return events, 0

@@ -70,7 +70,7 @@ func (s *Store) add(ctx context.Context, events []json.RawMessage, now time.Time
 	}()
 	for i, raw := range events {
 		var e event
-		if err := json.Unmarshal(raw, &e); err != nil || e.ID == "" {
+		if err := json.Unmarshal(raw, &e); err != nil || e.ID == "" { //nolint:forbidigo // the event is kept as it is
 			return &badEvent{i}
 		}
 		permd := &e.Custom.Permd
