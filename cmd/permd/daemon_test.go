@@ -32,7 +32,8 @@ type testDaemon struct {
 	cmd       *exec.Cmd
 	output    lockedBuffer
 
-	beforeStart, afterStart func() // of followPage, nil for nothing
+	beforeStart, afterStart func()   // of followPage, nil for nothing
+	stubs                   []string // programs of followPage that do nothing
 }
 
 // newTestDaemon makes the home; start starts the daemon.

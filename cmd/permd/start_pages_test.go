@@ -75,6 +75,11 @@ func (d *testDaemon) followPage(t *testing.T, page, dir string) {
 			t.Fatal(err)
 		}
 	}
+	for _, name := range d.stubs {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
 	ran, started := 0, false
 	start := func() {
 		if d.beforeStart != nil {
