@@ -246,7 +246,7 @@ func (v *effectInputs) projectMayAllow(e *effects.Effect) bool {
 	}
 	switch e.Kind {
 	case effects.KindRun:
-		return e.Run != nil && lexpath.In(v.trusted, e.Run.Cwd) &&
+		return e.Run != nil && v.staysInProject(e.Run) &&
 			!slices.ContainsFunc(v.findings.Fired, func(r Finding) bool { return r.Set == SetAsk && inBase(r) && !r.General })
 	case effects.KindRead, effects.KindWrite, effects.KindDelete:
 		return e.File != nil && lexpath.In(v.trusted, e.File.Path)
@@ -255,6 +255,20 @@ func (v *effectInputs) projectMayAllow(e *effects.Effect) bool {
 	case effects.KindUse, effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 	}
 	return false
+}
+
+// staysInProject reports whether a run's folder, program and words are all in the trusted project,
+// by their letters: what a program does with a word is not always known, and then no effect of its
+// own says where it leads.
+func (v *effectInputs) staysInProject(run *effects.Run) bool {
+	if !lexpath.In(v.trusted, run.Cwd) || run.Folder != "" && !lexpath.In(v.trusted, run.Folder) {
+		return false
+	}
+	if strings.Contains(run.Program, "/") && !lexpath.In(v.trusted, lexpath.Abs(run.Cwd, run.Program)) {
+		return false
+	}
+	outside := func(word string) bool { return !lexpath.Within(word) }
+	return !slices.ContainsFunc(run.Args, outside) && !slices.ContainsFunc(run.Variables, outside)
 }
 
 // byProjectAlone reports whether nothing but rules of the project allowed.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/permd/permd/decisions/effects"
 )
@@ -39,7 +40,8 @@ type Declaration struct {
 	Tools []effects.DeclaredTool
 }
 
-// Session is a declared session. It is immutable: a change makes a new one.
+// Session is a declared session. It is immutable but for the mode that its agent reports: a
+// change makes a new one.
 type Session struct {
 	Declaration
 	Ancestors []string // nearest first
@@ -49,6 +51,9 @@ type Session struct {
 	// latest first, without roots. Work that its agent started there may still be
 	// running.
 	Former []*Session
+	// reported is the mode that the agent says it is in since the declaration, nil for none; nil for
+	// sessions that nobody declared.
+	reported *atomic.Pointer[string]
 }
 
 // place identifies the project whose rules apply to the session.
@@ -93,7 +98,21 @@ func (s *Session) Ref() SessionRef {
 	if s == nil {
 		return SessionRef{}
 	}
-	return SessionRef{Conn: s.conn, ID: s.ID, Ancestors: s.Ancestors, Mode: s.Mode, OneRequest: s.OneRequest}
+	ref := SessionRef{Conn: s.conn, ID: s.ID, Ancestors: s.Ancestors, Mode: s.Mode, OneRequest: s.OneRequest}
+	if s.reported != nil {
+		if mode := s.reported.Load(); mode != nil {
+			ref.Mode = *mode
+		}
+	}
+	return ref
+}
+
+// ReportMode notes the mode that the agent of the session says it is in, for all calls of the
+// session from now on, by whatever method they come. A later declaration overrides it.
+func (s *Session) ReportMode(mode string) {
+	if s != nil && s.reported != nil {
+		s.reported.Store(&mode)
+	}
 }
 
 // Bounds of what a client can declare.
@@ -140,7 +159,7 @@ func (s *Sessions) Declare(o Owner, d Declaration) (*Session, error) {
 	if mine[d.ID] == nil && len(mine) >= MaxSessions {
 		return nil, ErrSessions
 	}
-	ses := &Session{Declaration: d, Project: project, conn: o.Conn}
+	ses := &Session{Declaration: d, Project: project, conn: o.Conn, reported: new(atomic.Pointer[string])}
 	if d.Parent != "" {
 		parent := mine[d.Parent]
 		if parent == nil {

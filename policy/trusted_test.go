@@ -23,7 +23,7 @@ const (
 
 // everything is a list that allows as much as a list can say.
 const everything = `allow:
-  run: ["go test *", "make check", "sudo make check", "git push -f", "cp ./docs/a /home/u/notes", "cp ./docs/a ./docs/b", "make check -C /home/u/other", "frob"]
+  run: ["go test *", "make check", "sudo make check", "git push -f", "cp ./docs/a /home/u/notes", "cp ./docs/a ./docs/b", "make check -C /home/u/other", "frob", "ed docs/a", "ed /home/u/.bashrc", "ed ../notes", "ed .git/hooks/pre-commit", "frob -x docs/a --url=https://example.com/..", "frob -o/etc/x", "frob --o=../x", "frob -f .env", "frob a", "make DESTDIR=/etc check", "/tmp/zz"]
   read: ["/**", "~/**", "./**", "./.env", "/home/u/shop/.env", "~/.ssh/id_ed25519", "/etc/passwd"]
   write: ["/**", "~/**", "./**", "./.env", "./.envrc", "./.git/config", "./.claude/settings.json", "./.github/workflows/ci.yml", "/home/u/notes"]
   delete: ["/**", "~/**", "./**"]
@@ -72,6 +72,19 @@ func TestTrustedProject(t *testing.T) {
 		{shop, "make check -C /home/u/other", decisions.Ask, false},
 		{shop, "cd /home/u/other && make check", decisions.Ask, false},
 		{shop, "rm -r " + shop, decisions.Ask, false},
+		// words that lead there, whatever their program does with them
+		{shop, "frob", decisions.Allow, true},
+		{shop, "ed docs/a", decisions.Allow, true},
+		{shop, "frob -x docs/a --url=https://example.com/..", decisions.Allow, true},
+		{shop, "ed /home/u/.bashrc", decisions.Ask, false},
+		{shop, "ed ../notes", decisions.Ask, false},
+		{shop, "ed .git/hooks/pre-commit", decisions.Ask, false},
+		{shop, "frob -o/etc/x", decisions.Ask, false},
+		{shop, "frob --o=../x", decisions.Ask, false},
+		{shop, "frob -f .env", decisions.Ask, false},
+		{shop, "X=/etc frob a", decisions.Ask, false},
+		{shop, "make DESTDIR=/etc check", decisions.Ask, false},
+		{shop, "/tmp/zz", decisions.Ask, false},
 		// what is no business of a project
 		{shop, "sudo make check", decisions.Ask, true},
 		{shop, "git push -f", decisions.Ask, false},

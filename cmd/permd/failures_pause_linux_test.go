@@ -245,6 +245,14 @@ func lockedByOrg(t *testing.T) {
 	w := d.session(t, project)
 	ls := toolLine("Bash", map[string]string{"command": "ls"})
 	settings := filepath.Join(root, "etc", "permd", "permd.toml")
+	once := func() bool {
+		return strings.Contains(string(d.hook(t, "cursor", hookInput(hookShell[8].in, project, "frob x")).Stdout), `"allow"`)
+	}
+	if once() {
+		t.Fatal("it is allowed before anybody said so")
+	}
+	waiting := objects[admin.Question](t, d, "allow")
+	d.permd(t, "allow", waiting[len(waiting)-1].DecisionID)
 	writeFile(t, settings, "lock = \"incident 7\"\n")
 	if out, err := d.command("reload").CombinedOutput(); err != nil {
 		t.Fatalf("permd reload: %v\n%s", err, out)
@@ -267,5 +275,8 @@ func lockedByOrg(t *testing.T) {
 	}
 	if got := w.ask(t, ls); !got.allowed() {
 		t.Errorf("no longer locked: %+v", got)
+	}
+	if once() {
+		t.Error("what was allowed once before the lock runs after it")
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/policy/bundles/bundlestest"
 )
 
 // filled is a daemon whose journal, memory and rules hold what makes long lines: names
@@ -116,7 +117,17 @@ func TestJSONShape(t *testing.T) {
 	}
 	transcripts := filepath.Join(f.home, "transcripts")
 	writeFile(t, filepath.Join(transcripts, "a.jsonl"), "{}\n")
+	rules := filepath.Join(f.home, "org")
+	writeFile(t, filepath.Join(rules, "rules.yaml"), "deny:\n  run: [frob]\n")
+	key := bundlestest.NewKey(t)
+	private, public, bundle := filepath.Join(f.home, "key.pem"), filepath.Join(f.home, "public.pem"), filepath.Join(f.home, "org.tar.gz")
+	writeFile(t, private, key.Private)
+	writeFile(t, public, key.Public)
+	f.permd(t, "policy", "bundle", "build", rules, "-o", bundle, "--revision", "1", "--signing-key", private, "--signing-alg", "ES256")
 	commands := map[string]string{
+		"permd policy bundle": "", "permd policy bundle build": rules + " -o " + bundle + "2 --revision 2", "permd policy bundle inspect": bundle,
+		"permd policy bundle sign": bundle + " -o " + bundle + "3 --signing-alg ES256 --signing-key " + private, "permd policy bundle verify": bundle + " --signing-alg ES256 --verification-key " + public,
+		"permd policy pull": "", "permd policy push": rules, "permd trust": "--list",
 		"permd": "", "permd aap": "--local -", "permd acp install": "zed claude --dry-run --exec " + program, "permd acp uninstall": "zed claude --dry-run",
 		"permd allow": "", "permd deny": "none", "permd decide": "-", "permd doctor": "", "permd explain": f.decision, "permd hook install": "claude --dry-run --exec " + program,
 		"permd hook uninstall": "claude --dry-run", "permd import": "claude " + claude, "permd init": "", "permd lock": "", "permd log": "",
@@ -137,7 +148,7 @@ func TestJSONShape(t *testing.T) {
 		}
 	})
 	// These lack a command, a terminal, or what they are about.
-	refused := []string{"permd", "permd aap", "permd deny", "permd log", "permd pause", "permd policy", "permd remember", "permd remember import", "permd replay", "permd review", "permd service", "permd unlock"}
+	refused := []string{"permd", "permd aap", "permd deny", "permd log", "permd pause", "permd policy", "permd policy bundle", "permd policy pull", "permd policy push", "permd remember", "permd remember import", "permd replay", "permd review", "permd service", "permd unlock"}
 	for _, path := range slices.Sorted(maps.Keys(commands)) {
 		args := strings.Fields(path + " " + commands[path])[1:]
 		cmd := f.in(append(args, "--json")...)

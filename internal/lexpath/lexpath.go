@@ -44,6 +44,44 @@ func RelBelow(dir, p string) (rel string, ok bool) {
 	return Rel(dir, p)
 }
 
+// Within reports whether a word of a command, and each value in it (-oVALUE, --o=VALUE, a:b), is as
+// a path certainly below the working folder by its letters: relative, without "..", a home or a
+// variable, and without a hidden name, such as .env or .git/config. Go's "..." is no such name, and
+// an address of the web no path.
+func Within(word string) bool {
+	for _, scheme := range []string{"https://", "http://"} {
+		for at := strings.Index(word, scheme); at >= 0; at = strings.Index(word, scheme) {
+			end := strings.IndexAny(word[at:], ",;'\"`\\ \t\n")
+			if end < 0 {
+				end = len(word) - at
+			}
+			if at > 0 && !strings.ContainsAny(word[at-1:at], "=:,;@'\" ") {
+				return false // another scheme, or none
+			}
+			word = word[:at] + "," + word[at+end:]
+		}
+	}
+	for _, piece := range strings.FieldsFunc(word, func(c rune) bool { return strings.ContainsRune("=:,;@'\"`\\ \t\n", c) }) {
+		if strings.ContainsAny(piece, "~$") || strings.HasPrefix(piece, "/") {
+			return false
+		}
+		if option, ok := strings.CutPrefix(piece, "-"); ok {
+			// The letters of options, and then a path without a space: -f/etc/x, -xf.env.
+			letters := strings.IndexFunc(option, func(c rune) bool { return c != '-' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') })
+			if letters >= 0 && (option[letters] == '/' || letters < 4 && option[letters] == '.') {
+				return false
+			}
+			piece = option
+		}
+		for name := range strings.SplitSeq(piece, "/") {
+			if strings.HasPrefix(name, ".") && name != "." && name != "..." {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // Shorten returns the path of p relative to the folder dir if it is below it,
 // and p otherwise.
 func Shorten(dir, p string) string {

@@ -100,3 +100,18 @@ func TestStar(t *testing.T) {
 		}
 	}
 }
+
+func TestWithin(t *testing.T) {
+	for word, want := range map[string]bool{
+		"": true, "a": true, "./a": true, "a/b.go": true, "./...": true, "-v": true, "--race": true, "-run": true, "a.b/c": true, "-Dorg.x=1": true, "-j4": true, "x=a:b": true, ".": true,
+		"--output=dist/app": true, "-o=dist": true, "@scope": true,
+		"https://a.b/../.env": true, "--url=http://x/y": true, "a,https://x/y,b": true, "file:///etc": false, "https://x,/etc": false, "xhttps://y": false, "https:///etc": true,
+		"/etc": false, "..": false, "../a": false, "a/../../b": false, "~/a": false, "a/~": false, "$HOME": false, "--o=/etc/x": false, "-o/etc/x": false, "-xf/etc/x": false,
+		".env": false, "a/.git/config": false, "-f.env": false, "-xf.env": false, "--file=.env": false, "a:/b": false, "a,.env": false, "x=y:../z": false, "@/etc/x": false, "a b/../c": false,
+		`a\../b`: false, "-I..": false, "'/etc'": false, "--x=-o/etc": false, "...x": false, "dir/..": false,
+	} {
+		if got := Within(word); got != want {
+			t.Errorf("Within(%q) = %v", word, got)
+		}
+	}
+}

@@ -133,6 +133,8 @@ func (s *Settings) checkRestrictions() *valueError {
 		v := &s.Revoke[i]
 		v.Before = v.Before.UTC()
 		switch {
+		case !v.Before.IsZero() && v.Before.Year() < 1970:
+			return wrong("before", "write a date such as 2026-05-01", "a time of day is no time of revoke.before")
 		case *v == Revoke{}:
 			return wrong("revoke", "name what is revoked: id, user, kind with pattern, or before", "a table revoke is empty")
 		case v.ID != "" && !isName(v.ID), v.User != "" && !isName(v.User):

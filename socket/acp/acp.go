@@ -109,7 +109,7 @@ func (h *handler) take(state *connState, owner decisions.Owner, id string, param
 	case err != nil:
 		return "", err
 	case u.mode != "":
-		s.noteMode(u.mode, declared)
+		declared.ReportMode(u.mode)
 	case u.call != nil:
 		state.apply(s, u.call, u.created)
 		if u.call.ended {

@@ -77,7 +77,7 @@ func (p *pendingRequest) onAllowed(d *decisions.Decision) {
 
 // refresh updates a request to the current session.
 func (p *pendingRequest) refresh(now *decisions.Request) {
-	now.Session = p.current.describe(&now.Call, p.handler.Sessions.Get(p.conn.Owner(), p.session))
+	now.Session = describe(&now.Call, p.handler.Sessions.Get(p.conn.Owner(), p.session))
 }
 
 // requestPermission reads a request, merges it with the updates about its call so far,
@@ -123,7 +123,7 @@ func (r *request) newPendingRequest(t *toolCall, declared *decisions.Session, s 
 	p := &pendingRequest{offer: offer{session: r.sessionID, options: r.options}}
 	p.ownTurn[0] = s.turn
 	p.turns = p.ownTurn[:]
-	ref := s.describe(&call, declared)
+	ref := describe(&call, declared)
 	is := recognise(&call, r.options)
 	call.Marks = is.marks
 	if is.question {

@@ -106,12 +106,12 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 			return state.approved.take(g.session, d, h.Time())
 		},
 	}}
-	g.request.Session = s.describe(&g.request.Call, declared)
+	g.request.Session = describe(&g.request.Call, declared)
 	g.request.Gate.Agent = g.request.Call.Agent
 	g.request.Call.Agent = effects.Party{Name: gateAgent}
 	g.turns = state.turnsOf(nil, g.session, declared)
 	g.refresh = func(r *decisions.Request) {
-		r.Session = s.describe(&r.Call, h.Sessions.Get(c.Owner(), g.session))
+		r.Session = describe(&r.Call, h.Sessions.Get(c.Owner(), g.session))
 		r.Call.Agent = effects.Party{Name: gateAgent}
 	}
 	if !g.request.Gate.Own {

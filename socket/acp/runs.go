@@ -44,7 +44,7 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 	}
 	r := &request{sessionID: id, version: s.version, call: p}
 	call := r.assemble(state.finishedCall(s, p))
-	ref := s.describe(&call, declared)
+	ref := describe(&call, declared)
 	call.Marks = recognise(&call, nil).marks
 	req := decisions.Request{Call: call, Peer: c.Peer, Session: ref, Ran: decisions.RanUnprompted}
 	if denied {
@@ -160,13 +160,7 @@ func (c *connState) forgetCall(s *session, call string) {
 
 // describe fills in what the session's declaration says about a call. It may be called from
 // any goroutine.
-func (s *session) describe(call *effects.Call, declared *decisions.Session) decisions.SessionRef {
-	ref := declared.Ref()
-	if declared != nil {
-		declared.Describe(call)
-		if m := s.mode.Load(); m != nil && m.after == declared {
-			ref.Mode = m.name
-		}
-	}
-	return ref
+func describe(call *effects.Call, declared *decisions.Session) decisions.SessionRef {
+	declared.Describe(call)
+	return declared.Ref()
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"sync/atomic"
 
 	"github.com/permd/permd/decisions"
 )
@@ -28,8 +27,6 @@ type session struct {
 	evicted lostIDs
 	lost    string
 
-	mode atomic.Pointer[reportedMode] // nil if none was reported
-
 	// turn ends when the client cancels the session's turn; a new one replaces it.
 	turn context.Context
 	end  context.CancelFunc
@@ -46,19 +43,6 @@ func (s *session) whyMissed(id string) string {
 		return s.lost
 	}
 	return s.evicted.why(id)
-}
-
-// noteMode records the mode that the agent reports. A later declaration of the session
-// overrides it.
-func (s *session) noteMode(mode string, declared *decisions.Session) {
-	s.mode.Store(&reportedMode{mode, declared})
-}
-
-// reportedMode is the mode of the last current_mode_update, and the declaration of the
-// session before it.
-type reportedMode struct {
-	name  string
-	after *decisions.Session
 }
 
 func (s *session) newTurn() { s.turn, s.end = context.WithCancel(context.Background()) }

@@ -94,7 +94,7 @@ func parseModeOption(v strictjson.Value) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if text(item, "category") != "mode" {
+		if text(item, "category") != "mode" && text(item, "id") != "mode" && text(item, "configId") != "mode" {
 			continue
 		}
 		if mode, ok := l.text(opt, "currentValue", "currentValue"); ok && len(mode) <= maxID {

@@ -92,6 +92,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	if d.rules, err = engine.OpenRules(ctx, dirs, relocated, func(st policy.Status) {
 		d.tell(nil, native.ChangedRules)
 		d.since.Store(now().UnixNano())
+		d.endOnceIfLocked()
 		d.notifier.Changed()
 		for _, c := range []chan struct{}{d.revised, d.held} {
 			select {

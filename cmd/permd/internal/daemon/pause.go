@@ -85,6 +85,20 @@ func (p pauses) Lock(ctx context.Context, peer decisions.Peer, why string) (admi
 	return w, nil
 }
 
+// endOnceIfLocked ends what people allowed once while the organisation has locked permd, as permd
+// lock does for one of them.
+func (d *daemon) endOnceIfLocked() {
+	if d.engine == nil || d.rules.Lock() == "" {
+		return // while the daemon starts nothing is allowed yet
+	}
+	if ids := d.engine.Persistent.TakeBack(nil, ""); len(ids) > 0 {
+		pid := int32(os.Getpid()) //nolint:gosec // pid_t
+		by := author.Identity{Via: author.Lock, UID: uint32(os.Geteuid()), PID: pid, Process: processname.Of(pid)}
+		// It has ended already, and rules must not wait for the journal.
+		go d.recordTakenBack(context.Background(), by, ids)
+	}
+}
+
 // Resume ends a pause.
 func (p pauses) Resume(ctx context.Context, peer decisions.Peer) (admin.Ended, error) {
 	return p.end(ctx, peer, "permd resume", false)

@@ -106,11 +106,18 @@ func New(c Config) (*Engine, error) {
 	e.FS = paths.NewIndex(e.Mounts, time.Now)
 	home := e.Users.Lookup(uint32(os.Geteuid())).Home
 	e.Sessions = &decisions.Sessions{FindProject: func(uid uint32, cwd string) string {
-		of := home
-		if c.Dirs.System {
-			of = e.Users.Lookup(uid).Home
+		if !c.Dirs.System {
+			return paths.FindProject(e.FS, cwd, home)
 		}
-		return paths.FindProject(e.FS, cwd, of)
+		u := e.Users.Lookup(uid)
+		project := paths.FindProject(e.FS, cwd, u.Home)
+		// The daemon may read more than the person: rules of a project that they cannot enter are
+		// neither theirs nor anything that they may learn of.
+		may, err := mounts.Look(e.Mounts, project, func(dir string) (bool, error) { return account.MaySearch(&u, dir) })
+		if err != nil || !may {
+			return ""
+		}
+		return project
 	}}
 	of := decisions.Config{
 		Policy: c.Rules, Memory: noMemory{}, Journal: noJournal{},

@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/policy/diag"
@@ -36,7 +38,42 @@ type Store struct {
 	// Record writes into the journal what a person has done, before it is in force.
 	Record func(ctx context.Context, peer decisions.Peer, text string) error
 
-	mu sync.Mutex // one push at a time: checking rules takes a processor and memory
+	mu   sync.Mutex
+	busy map[uint32]bool // whose rules are being checked or stored
+	slot chan struct{}   // has room for as many checks as may run at once
+}
+
+// maxChecks is how many people's rules are checked at the same time, since each takes a processor
+// and memory. One person has one of them, so that nobody else waits for who pushes on and on.
+const maxChecks = 2
+
+// errBusy refuses what a person asks for while their rules are being checked.
+var errBusy = errors.New("other rules of yours are being checked: try again when that has ended")
+
+// begin waits for its turn in the rules of a person, of whom there is one at a time.
+func (s *Store) begin(ctx context.Context, uid uint32) (end func(), err error) {
+	s.mu.Lock()
+	if s.slot == nil {
+		s.busy, s.slot = map[uint32]bool{}, make(chan struct{}, maxChecks)
+	}
+	was := s.busy[uid]
+	s.busy[uid] = true
+	s.mu.Unlock()
+	if was {
+		return nil, errBusy
+	}
+	ended := func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.busy, uid)
+	}
+	select {
+	case s.slot <- struct{}{}:
+	case <-ctx.Done():
+		ended()
+		return nil, ctx.Err()
+	}
+	return func() { <-s.slot; ended() }, nil
 }
 
 type run = func(context.Context) (any, error)
@@ -74,11 +111,11 @@ func shown[T any](result T, err error) (any, error) {
 // push checks files as the daemon reads rules, and puts them in the place of those that there
 // are. Nothing changes unless all of them are good.
 func (s *Store) push(ctx context.Context, peer decisions.Peer, files []file) (done pushed, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := ctx.Err(); err != nil {
+	end, err := s.begin(ctx, peer.UID)
+	if err != nil {
 		return done, err
 	}
+	defer end()
 	dir := s.Dir(peer.UID)
 	own := filepath.Dir(dir)
 	if err := os.MkdirAll(own, 0o700); err != nil {
@@ -122,7 +159,16 @@ func (s *Store) push(ctx context.Context, peer decisions.Peer, files []file) (do
 func (s *Store) check(ctx context.Context, dir string) (*policy.CheckReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	report, err := policy.Folder{Dir: dir, Layer: decisions.User, Schema: rego.InputSchema(), Org: existing(s.Org)}.Check(ctx)
+	table, err := programs.Shipped()
+	if err != nil {
+		return nil, fmt.Errorf("reading the program table: %w", err)
+	}
+	profiles, err := tools.ParseProfiles(rego.Profiles())
+	if err != nil {
+		return nil, fmt.Errorf("reading the agent profiles: %w", err)
+	}
+	// As permd policy check does, which reads descriptions of programs and agents, too.
+	report, err := policy.Folder{Dir: dir, Layer: decisions.User, Schema: rego.InputSchema(), Org: existing(s.Org), Table: table, Profiles: profiles}.Check(ctx)
 	if bad, ok := errors.AsType[*diag.Error](err); ok {
 		report, err = &policy.CheckReport{Problems: bad.Problems}, nil
 	}
@@ -144,10 +190,8 @@ func existing(dir string) string {
 	return dir
 }
 
-// pull returns a person's rules.
+// pull returns a person's rules. It fails if they change meanwhile.
 func (s *Store) pull(uid uint32) (pulled, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	p := pulled{Files: []file{}}
 	root, err := os.OpenRoot(s.Dir(uid))
 	if errors.Is(err, fs.ErrNotExist) {
