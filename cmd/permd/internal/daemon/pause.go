@@ -92,7 +92,7 @@ func (d *daemon) endOnceIfLocked() {
 		return // while the daemon starts nothing is allowed yet
 	}
 	if ids := d.engine.Persistent.TakeBack(nil, ""); len(ids) > 0 {
-		pid := int32(os.Getpid()) //nolint:gosec // pid_t
+		pid := int32(os.Getpid())
 		by := author.Identity{Via: author.Lock, UID: uint32(os.Geteuid()), PID: pid, Process: processname.Of(pid)}
 		// It has ended already, and rules must not wait for the journal.
 		go d.recordTakenBack(context.Background(), by, ids)
