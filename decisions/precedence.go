@@ -239,9 +239,10 @@ func (v *effectInputs) mayAllow(r *Finding, within bool) bool {
 // project that no shipped rule asks about for a reason of its own (to become another user, to
 // overwrite other people's commits), a file in the project, or a host. Whoever wrote the
 // repository says nothing about what lies elsewhere, and nothing that needs a person's own word:
-// what is guarded, what only the agent says, tools, modes and what is not understood.
+// what is guarded, what only the agent says or its client declares of a tool, tools, modes and
+// what is not understood.
 func (v *effectInputs) projectMayAllow(e *effects.Effect) bool {
-	if v.trusted == "" || e.Guarded() != 0 || e.Claimed || e.Hint || e.StandsFor > 0 || e.Tags.Has(effects.Outside) {
+	if v.trusted == "" || e.Guarded() != 0 || e.Claimed || e.Declared || e.Hint || e.StandsFor > 0 || e.Tags.Has(effects.Outside) {
 		return false
 	}
 	switch e.Kind {
