@@ -55,8 +55,11 @@ func TestNothingGrows(t *testing.T) {
 				}
 			}
 			var last cost
-			for range 5 { // what runs in the background only adds, as larger buffers on a busy machine
-				if last = counted(); last.allocations <= 1.02*first.allocations+1 && last.bytes <= 1.1*first.bytes+64 {
+			// What runs in the background only adds, as larger buffers on a busy machine do, and how
+			// many requests share a batch of the journal depends on the machine. What grew with the
+			// requests that a connection has seen would be many times as much by now.
+			for range 5 {
+				if last = counted(); last.allocations <= 1.1*first.allocations+1 && last.bytes <= 1.1*first.bytes+64 {
 					return
 				}
 			}
