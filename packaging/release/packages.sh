@@ -63,6 +63,7 @@ END
   cp LICENSE "$stage/licences/"
   # Those of the modules, which build.sh has collected.
   [ ! -d "$programs/licences" ] || cp -R "$programs/licences/." "$stage/licences/"
+  find "$stage/licences" -type f -exec chmod 644 {} +
 }
 
 for program in "$programs"/permd-linux-*; do
