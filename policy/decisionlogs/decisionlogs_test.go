@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -302,10 +303,10 @@ func TestHeld(t *testing.T) {
 // time, and with Run's context at once.
 func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		attempts := 0
+		var attempts atomic.Int32
 		target := &Target{Config: Config{Service: "s", MinDelay: time.Second, MaxDelay: time.Second, UploadLimit: defaultUploadLimit}}
 		target.Post = func(ctx context.Context, _ string, body []byte) (*http.Response, error) {
-			attempts++
+			attempts.Add(1)
 			for range body {
 				select {
 				case <-time.After(time.Second):
@@ -320,8 +321,8 @@ func TestSlow(t *testing.T) {
 		var ended sync.WaitGroup
 		ended.Go(func() { u.Run(ctx) })
 		time.Sleep(attemptTimeout * 3 / 2)
-		if st := u.Status(); attempts != 2 || !strings.Contains(st.Error, "deadline") {
-			t.Errorf("%d attempts, %+v", attempts, st)
+		if st := u.Status(); attempts.Load() != 2 || !strings.Contains(st.Error, "deadline") {
+			t.Errorf("%d attempts, %+v", attempts.Load(), st)
 		}
 		begun := time.Now()
 		cancel()
