@@ -95,6 +95,13 @@ func (f *fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	serve(w, r)
 }
 
+// serves has the server answer in another way.
+func (f *fleet) serves(serve http.HandlerFunc) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.serve = serve
+}
+
 // poll downloads once, and returns why that failed, "" if it did not.
 func (f *fleet) poll(t *testing.T) string {
 	t.Helper()
@@ -154,7 +161,7 @@ func TestDownloadRefuses(t *testing.T) {
 	defer server.Close()
 	f.start(t, f.config("url: "+server.URL, ""))
 	good := f.key.Signed(t, "5", layer("rm"))
-	f.serve = sends(good)
+	f.serves(sends(good))
 	if why := f.poll(t); why != "" {
 		t.Fatal(why)
 	}
@@ -215,7 +222,7 @@ func TestDownloadRefuses(t *testing.T) {
 		{"nothing new", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNotModified) }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f.serve = tt.serve
+			f.serves(tt.serve)
 			readWithin = time.Minute
 			if strings.Contains(tt.want, "300ms") {
 				readWithin = 300 * time.Millisecond

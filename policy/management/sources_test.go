@@ -51,7 +51,7 @@ func TestFile(t *testing.T) {
 // TestStatus: OPA's status plugin reports what is in force, and why another bundle is not.
 func TestStatus(t *testing.T) {
 	f := newFleet(t)
-	f.serve = sends(f.key.Signed(t, "3", layer("rm")))
+	f.serves(sends(f.key.Signed(t, "3", layer("rm"))))
 	reports := make(chan string, 64)
 	mux := http.NewServeMux()
 	mux.Handle("/org.tar.gz", f)
@@ -86,9 +86,7 @@ func TestStatus(t *testing.T) {
 		}
 	}
 	wait("3", "")
-	f.mu.Lock()
-	f.serve = sends(f.key.Signed(t, "2", layer("rm")))
-	f.mu.Unlock()
+	f.serves(sends(f.key.Signed(t, "2", layer("rm"))))
 	wait("3", "revision 2 is lower than 3") // by the next poll of its own: OPA's Trigger races with those
 }
 
