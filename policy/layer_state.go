@@ -214,8 +214,8 @@ func (s *Store) rulesOf(n *layerState) source.Access {
 		return source.Access{Owners: []uint32{0, n.uid}, PrivateGroup: s.privateGroup(n.uid)}
 	case decisions.Project, decisions.Base:
 	}
-	// A project's files can only add restrictions until somebody trusts them, byte
-	// for byte, so it does not matter who can change them.
+	// A project's files can only add restrictions unless their exact contents are
+	// trusted, so their owner and mode are not checked.
 	return source.Access{Writable: true, ListsOnly: true, NoLink: true}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/policy/restrictions"
 )
 
-// restrictions returns what the organisation forbids beside its rules, nil for nothing.
+// restrictions returns the restrictions set by the organisation, nil if there are none.
 func (st *state) restrictions() *restrictions.Restrictions {
 	if r := &st.switches.Restrictions; !r.None() {
 		return r

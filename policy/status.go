@@ -23,7 +23,7 @@ type Status struct {
 	// Watching is why changes are only found by polling every 20 seconds; "" if
 	// the system reports them.
 	Watching string `json:"watching,omitzero"`
-	// Restrictions says what the organisation forbids beside its rules, a sentence for each
+	// Restrictions describes the restrictions set by the organisation, a sentence for each
 	// setting.
 	Restrictions []string `json:"restrictions,omitzero"`
 	// Waiting is changed rules that are not in use yet, nil if there are none.

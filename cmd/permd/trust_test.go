@@ -64,7 +64,7 @@ func TestTrust(t *testing.T) {
 		t.Errorf("permd explain:\n%s", out)
 	}
 
-	// The daemon is killed while it is told: the project is trusted then or not, and nothing else.
+	// Killed in the middle of a request, the daemon has either stored the trust or not.
 	told := d.command("trust", "--yes", project)
 	if err := told.Start(); err != nil {
 		t.Fatal(err)

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -98,7 +95,7 @@ func (a *app) uninstall(ctx context.Context, o uninstallOptions) error {
 		}
 	}
 	if !o.yes {
-		if err := a.confirm("Remove all of it?"); err != nil {
+		if err := a.Confirm("Remove all of it?"); err != nil {
 			return err
 		}
 	}
@@ -234,17 +231,4 @@ func (a *app) renderKept(r *uninstallReport) {
 	for _, dir := range r.Kept {
 		fmt.Fprintf(a.Out, "kept       %s (permd uninstall --purge)\n", dir)
 	}
-}
-
-// confirm asks the person, and returns an error unless they say yes.
-func (a *app) confirm(question string) error {
-	fmt.Fprintf(a.Out, "%s [y/N] ", question)
-	line, err := bufio.NewReader(a.In).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("reading the answer: %w", err)
-	}
-	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
-		return cli.Failf(cli.ExitError, "answer y, or use --yes", "nothing was changed")
-	}
-	return nil
 }

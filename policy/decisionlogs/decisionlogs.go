@@ -45,8 +45,7 @@ type Position struct {
 	Base  int64  `json:"base"`  // decisions up to this one were gone when the log was first sent
 }
 
-// Entry is a decision of the journal as it is now, After the position behind it. Added is what
-// was added to the decision since it was made, "" for the decision itself.
+// Entry is a decision of the journal in its present state.
 type Entry struct {
 	Record *decisions.Record
 	Added  string

@@ -39,8 +39,8 @@ func (u *Uploader) items(ctx context.Context, page *Page) (list []item) {
 		}, page.Start))
 	}
 	if page.Lost > 0 {
-		// It is acknowledged for good with the first decision behind it. Until then it may be
-		// sent again, as any event may, and counts once.
+		// The cursor stays before the gap until the decision that follows it is acknowledged, so
+		// the event may be sent again, like any other. The loss is counted once.
 		gap := u.gap(labels, u.cursor.Position, page.Lost, map[string]any{
 			"reason": "removed", "from": page.LostFrom, "to": page.LostTo, "removed": page.Lost,
 		}, page.Start)

@@ -66,7 +66,7 @@ func (u *Uploader) send(ctx context.Context, items []item) error {
 	return nil
 }
 
-// passed moves the cursor behind an event.
+// passed moves the cursor past an event.
 func (u *Uploader) passed(it *item) {
 	if it.after.Chain != u.cursor.Chain {
 		u.cursor.Sent = 0

@@ -6,6 +6,7 @@ package list
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -14,6 +15,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // Bounds of a list file, which is meant to be read by people.
@@ -91,15 +93,20 @@ func CompileTrusted(layer, file string, data []byte, table *programs.Table) (*as
 // kindOfList is whose list it is, and whether its allow entries become rules.
 type kindOfList struct{ project, allows bool }
 
-// ProjectMayAllow reports whether an allow entry may be that of a trusted project: for runs, for
-// hosts, and for files that it names from the project's root (./). What else an allow of a project
-// does not cover, whatever its list says, is in the table of precedence.
+// ProjectMayAllow reports whether an allow entry may be that of a trusted project: for runs whose
+// words name no path outside of it, for hosts, and for files that it names from its root (./). What
+// else an allow of a project does not cover, whatever its list says, is in the table of precedence.
 func (e *Entry) ProjectMayAllow() bool {
 	switch {
 	case e.Pattern.Path != nil:
 		return e.Pattern.Path.Base == pattern.Project
 	case e.Pattern.Tool != nil:
 		return false
+	case e.Pattern.Run != nil:
+		run := e.Pattern.Run
+		leadsOut := func(word string) bool { return !lexpath.Within(word) }
+		return lexpath.Within(run.Program) && !slices.ContainsFunc(run.Named, leadsOut) &&
+			!slices.ContainsFunc(run.Words, func(g pattern.Glob) bool { return leadsOut(strings.Join(g, "*")) })
 	}
 	return true
 }

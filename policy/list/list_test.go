@@ -9,6 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
 )
 
 const sampleList = `# what we do all day
@@ -334,4 +337,34 @@ func (r resolver) Resolve(ref ast.Ref) (ast.Value, error) {
 		return nil, nil // undefined
 	}
 	return v, nil
+}
+
+// TestProjectMayAllow is about what a list of a trusted project may allow at all. What it may
+// not is told before the project is trusted.
+func TestProjectMayAllow(t *testing.T) {
+	for line, may := range map[string]bool{
+		"run: make check":         true,
+		"run: go test ./...":      true,
+		"run: ./tools/gen *":      true,
+		"run: ed ../other/x":      false,
+		"run: cat /etc/hosts":     false,
+		"run: cat x/../../.netrc": false,
+		"run: cp .env *":          false,
+		"run: /opt/x/tool *":      false,
+		"run: make -f../x":        false,
+		"read: ./docs/**":         true,
+		"read: ~/docs/**":         false,
+		"connect: example.com":    true,
+	} {
+		kind, match, _ := strings.Cut(line, ": ")
+		p, err := pattern.Parse(effects.Kind(kind), match)
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		e := Entry{Kind: effects.Kind(kind), Pattern: p}
+		if got := e.ProjectMayAllow(); got != may {
+			t.Errorf("%s: %v, want %v", line, got, may)
+		}
+	}
 }

@@ -1,6 +1,6 @@
-// Package restrictions is what the organisation forbids beside its rules: modes of agents,
-// programs and servers that nobody describes, what people may have remembered, and calls
-// where rules are missing. They are settings of /etc/permd/permd.toml alone.
+// Package restrictions has the settings by which an organisation restricts more than its rules
+// do: modes of agents, programs and servers that nobody describes, what people may have
+// remembered, and calls while rules are missing. They are set only in /etc/permd/permd.toml.
 //
 // Each of them only makes an answer stricter. Those about calls are denies of the
 // organisation (Denies), so that the precedence table has no row for them; those about what
@@ -19,7 +19,7 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// Restrictions are those that the settings name. The zero value forbids nothing. They are
+// Restrictions are the values of the settings. The zero value restricts nothing. They are
 // immutable.
 type Restrictions struct {
 	// RequireLayers are layers that must have rules: without, calls fail.

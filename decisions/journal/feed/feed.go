@@ -53,7 +53,7 @@ var addedBy = map[int64]Added{chain.Answer: Answer, chain.Ran: Ran, chain.Ended:
 type Entry struct {
 	Record *decisions.Record
 	Added  Added
-	After  Position // the position behind the entry
+	After  Position // the position to read on from after the entry
 }
 
 // Lost are decisions that were removed before they were read.
@@ -64,12 +64,14 @@ type Lost struct {
 
 // Page is what follows a position.
 type Page struct {
-	// Entries are in their order. What was added to a decision of the same page is in it, and
-	// no entry of its own.
+	// Entries are in journal order. What was added to a decision of the same page is part of
+	// that decision, not an entry.
 	Entries []Entry
-	// Next is the position behind the page. If it is that of the call, there is nothing more.
+	// Next is the position after the page, to read on from. At the end of the journal it is the
+	// position that Read was called with.
 	Next Position
-	// Start is the position that was read from, which is of this journal.
+	// Start is the position at which the page begins. It differs from that of the call if the
+	// journal was replaced.
 	Start Position
 	// Lost are decisions that retention has removed since the journal was first read, nil if
 	// none.
@@ -92,7 +94,7 @@ type state struct {
 	notes       []note
 }
 
-// Read returns the page behind a position.
+// Read returns the page that follows a position.
 func Read(ctx context.Context, r *journal.Reader, from Position) (Page, error) {
 	var p Page
 	st, same, err := inspect(ctx, r, from)
@@ -212,7 +214,7 @@ func (p *Page) merge(ctx context.Context, r *journal.Reader, from Position, list
 }
 
 // findLost finds what retention has removed between a position and the end of the page, and
-// moves the page's end behind it.
+// moves Next past it.
 func (p *Page) findLost(ctx context.Context, r *journal.Reader, from Position) error {
 	var cut int64
 	err := r.View(ctx, func(tx *sql.Tx) error {

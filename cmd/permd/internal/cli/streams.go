@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"bufio"
+	"errors"
+	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,4 +26,17 @@ func (s *Streams) AtTerminal() bool {
 	}
 	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	return err == nil
+}
+
+// Confirm asks a question, and returns an error unless the answer is yes.
+func (s *Streams) Confirm(question string) error {
+	fmt.Fprintf(s.Out, "%s [y/N] ", question)
+	line, err := bufio.NewReader(s.In).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
+		return Failf(ExitError, "answer y, or use --yes", "nothing was changed")
+	}
+	return nil
 }

@@ -130,7 +130,8 @@ func (w *restrictedWorld) wantSwitch(mode string, passes bool) {
 	}
 }
 
-// TestRestrictions goes through the organisation's settings beside its rules.
+// TestRestrictions tries each of the settings by which the organisation restricts more than its
+// rules do.
 func TestRestrictions(t *testing.T) {
 	w := newRestrictedWorld(t)
 	go1 := w.add(decisions.Allow, effects.KindRun, "go vet *")

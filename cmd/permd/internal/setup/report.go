@@ -1,17 +1,14 @@
 package setup
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -61,13 +58,8 @@ func (i *Installer) confirmChange(c *configChange, s configStore, r *installRepo
 		return nil
 	}
 	if r.Diff != "" && !o.Yes {
-		fmt.Fprintf(i.Out, "Make this change? [y/N] ")
-		line, err := bufio.NewReader(i.In).ReadString('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("reading the answer: %w", err)
-		}
-		if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
-			return cli.Failf(cli.ExitError, "answer y, or use --yes", "nothing was changed")
+		if err := i.Confirm("Make this change?"); err != nil {
+			return err
 		}
 	}
 	return c.apply(s, uint32(os.Geteuid()))

@@ -106,7 +106,8 @@ func groupID(key, name string) (uint32, error) {
 }
 
 // checkHTTP returns an error for an address at which a system-wide daemon must not serve
-// HTTP: whoever holds the token of a loopback address would be one and the same person.
+// HTTP. The kernel does not tell who connects to a loopback address, so that users could not be
+// told apart there.
 func checkHTTP(listen string) error {
 	if listen == settings.ListenOff || listen == settings.ListenUnix {
 		return nil

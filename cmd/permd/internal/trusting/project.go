@@ -169,6 +169,7 @@ func (p *project) render(w io.Writer) {
 	fmt.Fprintf(w, "\nTrusted, they allow in this project, besides %s that %s in force anyway:\n",
 		cli.Plural(p.Stricter, "entry"), cli.Either(p.Stricter == 1, "is", "are"))
 	renderLines(w, p.Allows)
+	fmt.Fprintln(w, "  never what is guarded (secrets, start-up files, .git, agents' settings), though it is named here")
 	if len(p.Ignored) > 0 {
 		fmt.Fprintln(w, "\nNot even then, since a project may not allow it:")
 		renderLines(w, p.Ignored)

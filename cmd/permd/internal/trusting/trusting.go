@@ -3,14 +3,10 @@
 package trusting
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -131,7 +127,7 @@ func (c *command) trust(ctx context.Context, daemon *client.Client, p *project) 
 		if !c.AtTerminal() {
 			return cli.Failf(cli.ExitError, "run it yourself in a terminal, or read it with --show and use --yes", "nobody is here to look at these rules")
 		}
-		if err := c.confirm(fmt.Sprintf("Trust these rules for %s?", days(c.lasts))); err != nil {
+		if err := c.Confirm(fmt.Sprintf("Trust these rules for %s?", days(c.lasts))); err != nil {
 			return err
 		}
 	}
@@ -154,19 +150,6 @@ func days(d time.Duration) string {
 		return cli.Plural(n, "day")
 	}
 	return d.String()
-}
-
-// confirm asks the person, and returns an error unless they say yes.
-func (c *command) confirm(question string) error {
-	fmt.Fprintf(c.Out, "%s [y/N] ", question)
-	line, err := bufio.NewReader(c.In).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("reading the answer: %w", err)
-	}
-	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
-		return cli.Failf(cli.ExitError, "answer y, or use --yes", "nothing was changed")
-	}
-	return nil
 }
 
 // end ends the trust in a project.
