@@ -14,6 +14,10 @@ var (
 // is shared by package fairshare; the requests of one connection are bounded in requests.go.
 type connLimits struct {
 	maxConns, maxConnsPerUID int
+	// leaveFree is set if a user may hold no more connections than are free, besides the
+	// first: then several users together cannot take all of them from the others either. Two
+	// that open as many as they can hold a third each, and leave one.
+	leaveFree bool
 
 	mu    sync.Mutex
 	conns int
@@ -27,7 +31,7 @@ func (l *connLimits) enter(uid uint32) error {
 	switch {
 	case l.conns >= l.maxConns:
 		return errConns
-	case l.users[uid] >= l.maxConnsPerUID:
+	case l.users[uid] >= l.maxConnsPerUID, l.leaveFree && l.users[uid] > 0 && l.users[uid] >= l.maxConns-l.conns:
 		return errConnsPerUID
 	}
 	if l.users == nil {

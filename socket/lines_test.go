@@ -124,6 +124,26 @@ func TestLinesBuffer(t *testing.T) {
 	})
 }
 
+// TestLimitsLeaveFree has users open as many connections as they can, of a daemon for several.
+func TestLimitsLeaveFree(t *testing.T) {
+	o := (Options{MaxConns: 256, MaxConnsPerUID: 128, Members: &Members{}}).withDefaults()
+	for _, greedy := range []uint32{1, 2, 3, 12} {
+		l := o.limits()
+		for range o.MaxConns {
+			for uid := range greedy {
+				_ = l.enter(uid)
+			}
+		}
+		others := uint32(1000)
+		for l.enter(others) == nil {
+			others++
+		}
+		if free := int(others - 1000); free < o.MaxConns/int(greedy+1)-1 {
+			t.Errorf("%d users left %d connections", greedy, free)
+		}
+	}
+}
+
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }

@@ -111,7 +111,7 @@ func MaxBytes(maxMessage int) int { return max(64<<20, 16*maxMessage) }
 
 // limits returns the limits in o.
 func (o *Options) limits() connLimits {
-	return connLimits{maxConns: o.MaxConns, maxConnsPerUID: o.MaxConnsPerUID}
+	return connLimits{maxConns: o.MaxConns, maxConnsPerUID: o.MaxConnsPerUID, leaveFree: o.Members != nil}
 }
 
 // Allows returns an error for the peer of a connection if it may not use the socket, and
