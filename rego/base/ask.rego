@@ -90,7 +90,22 @@ ask contains "may overwrite other people's commits" if {
 #   id: base.shutdown
 ask contains "switches the machine off" if {
 	input.effect.kind == "run"
-	input.effect.program in {"halt", "poweroff", "reboot", "shutdown"}
+	input.effect.program in {"halt", "init", "kexec", "loginctl", "openrc-shutdown", "poweroff", "reboot", "runit-init", "shutdown", "systemctl", "telinit"}
+	switches_off
+}
+
+switches_off if not input.effect.program in {"init", "loginctl", "systemctl"}
+
+switches_off if {
+	input.effect.program in {"loginctl", "systemctl"}
+	input.effect.readonly == false
+	some word in input.effect.args
+	trim_suffix(word, ".target") in {"halt", "kexec", "poweroff", "reboot", "soft-reboot"}
+}
+
+switches_off if {
+	input.effect.program == "init"
+	input.effect.args[0] in {"0", "6"}
 }
 
 # METADATA
@@ -99,7 +114,31 @@ ask contains "switches the machine off" if {
 #   id: base.other-user
 ask contains "runs as another user" if {
 	input.effect.kind == "run"
-	input.effect.program in {"doas", "pkexec", "run0", "runuser", "su", "sudo"}
+	input.effect.program in {
+		"capsh", "chpst", "doas", "dzdo", "gosu", "machinectl", "newgrp", "pbrun", "pfexec", "pkexec", "please", "run0", "runuser", "s6-applyuidgid",
+		"s6-setuidgid", "setpriv", "setuidgid", "sg", "start-stop-daemon", "su", "su-exec", "sudo", "sudo-rs", "sudoedit", "systemd-run",
+	}
+	as_another_user
+}
+
+as_another_user if not input.effect.program in {"machinectl", "setpriv", "systemd-run"}
+
+as_another_user if {
+	input.effect.program == "machinectl"
+	some word in {"login", "shell"}
+	word in input.effect.args
+}
+
+as_another_user if {
+	input.effect.program == "setpriv"
+	some flag in {"--egid", "--euid", "--groups", "--regid", "--reuid", "--rgid", "--ruid"}
+	flag in input.effect.flags
+}
+
+# Services of the system are run by root.
+as_another_user if {
+	input.effect.program == "systemd-run"
+	not "--user" in input.effect.flags
 }
 
 # METADATA

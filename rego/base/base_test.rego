@@ -56,6 +56,17 @@ test_allowed[name] if {
 	count(base.deny) == 0 with input as example
 }
 
+# What has the same words and is none of that.
+test_not_another_user[name] if {
+	some name, example in {
+		"own service": run("systemd-run", ["--user", "ls"], {"known": true, "flags": ["--user"]}),
+		"fewer rights": run("setpriv", ["--no-new-privs", "ls"], {"known": true, "flags": ["--no-new-privs"]}),
+		"list of machines": run("machinectl", ["list"], {}),
+		"state of a unit": run("systemctl", ["status", "reboot.target"], reader),
+	}
+	count(base.ask & {"runs as another user", "switches the machine off"}) == 0 with input as example
+}
+
 test_printers[name] if {
 	some name, example in {
 		"outside": run("ls", [], object.union(reader, {"tags": ["outside"]})),
@@ -101,7 +112,14 @@ asked := {
 		"reason": "may overwrite other people's commits",
 	},
 	"shutdown": {"input": run("reboot", [], {}), "reason": "switches the machine off"},
+	"shutdown by systemd": {"input": run("systemctl", ["--force", "reboot"], {"known": true, "subcommand": "reboot"}), "reason": "switches the machine off"},
+	"shutdown by its unit": {"input": run("systemctl", ["start", "poweroff.target"], {"known": true, "subcommand": "start"}), "reason": "switches the machine off"},
+	"shutdown by init": {"input": run("init", ["6"], {}), "reason": "switches the machine off"},
 	"sudo": {"input": run("sudo", ["ls"], {}), "reason": "runs as another user"},
+	"gosu": {"input": run("gosu", ["root", "ls"], {}), "reason": "runs as another user"},
+	"setpriv": {"input": run("setpriv", ["--reuid=0", "ls"], {"known": true, "flags": ["--reuid"]}), "reason": "runs as another user"},
+	"system service": {"input": run("systemd-run", ["ls"], {"known": true}), "reason": "runs as another user"},
+	"shell of the machine": {"input": run("machinectl", ["shell", "root@"], {}), "reason": "runs as another user"},
 	"permd status": {"input": run("permd", ["status"], {}), "reason": "talks to permd"},
 	"read outside": {"input": file("read", "/etc/hosts", ["outside", "system"], false), "reason": "reads outside of the project"},
 	"secret": {"input": file("read", "/home/dev/p/.env", ["in_project", "secret"], false), "reason": "reads a secret"},

@@ -66,7 +66,7 @@ deny contains "would send a secret away" if {
 #   id: base.root-code
 deny contains "would run code from the network as another user" if {
 	input.effect.kind == "run"
-	input.effect.program in {"doas", "pkexec", "run0", "runuser", "su", "sudo"}
+	input.effect.program in {"doas", "dzdo", "gosu", "pfexec", "pkexec", "run0", "runuser", "su", "su-exec", "sudo"}
 	some word in input.effect.args
 	regex.match(`^(/(usr/)?bin/)?((ba|da|z|k|a)?sh|python[0-9.]*|perl|ruby|node|php)$`, word)
 	unseen_code

@@ -83,6 +83,6 @@ deny contains "would send a secret away" if {
 #   id: base.root-script
 deny contains "would run code from the network as another user" if {
 	input.effect.kind == "unknown"
-	input.effect.by.program in {"doas", "pkexec", "run0", "runuser", "su", "sudo"}
+	input.effect.by.program in {"doas", "dzdo", "gosu", "pfexec", "pkexec", "run0", "runuser", "su", "su-exec", "sudo"}
 	contains(input.effect.text, "a script that an earlier part of the call fetches")
 }
