@@ -18,6 +18,9 @@ func TestMatchRun(t *testing.T) {
 		change(&r)
 		return r
 	}
+	withHarm := func(r effects.Run, i int) effects.Run {
+		return with(r, func(r *effects.Run) { r.Harmful, r.HarmlessFrom = []int{i}, i+1 })
+	}
 	tests := []struct {
 		name    string
 		line    string
@@ -50,6 +53,11 @@ func TestMatchRun(t *testing.T) {
 		{"star is dotdot", "deploy env/*", run("deploy", "env/.."), 0, false, true},
 		{"star is an option", "rg *x", run("rg", "--pre=x"), 0, false, true},
 		{"star after =", "x --a=*", run("x", "--a=1"), 0, true, true},
+		{"star is code", "make build VERSION=*", withHarm(run("make", "build", "VERSION=`id`"), 1), 0, false, true},
+		{"star has a command", "watchexec s*", withHarm(run("watchexec", "sh x"), 0), 0, false, true},
+		{"star is text", "git commit -m *:", run("git", "commit", "-m", "fix (#12):"), 0, true, true},
+		{"star in code", `frob '('*')'`, withHarm(run("frob", "(a)"), 0), 0, true, true},
+		{"star in code, with more", `frob '('*')'`, withHarm(run("frob", "(a;b)"), 0), 0, false, true},
 		{"star is dynamic", "cat *c", run("cat", effects.DynamicWord), 0, false, true},
 		{"input of an unknown program", "psql db", with(run("psql", "db"), func(r *effects.Run) { r.Stdin = effects.StdinText }), 0, false, true},
 		{"input of a known program", "go vet", with(run("go", "vet"), func(r *effects.Run) { r.Stdin, r.Known = effects.StdinPipe, true }), 0, true, true},

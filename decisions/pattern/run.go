@@ -58,7 +58,7 @@ func (r *Run) match(e *effects.Effect, all []effects.Effect, ctx Context) bool {
 func (r *Run) matchRun(e *effects.Effect, ctx Context) bool {
 	run := e.Run
 	return (r.isProgram(run.Program, ctx) || r.isExecutable(run)) &&
-		r.matchWords(run.Args) &&
+		r.matchWords(run.Args, run.Harmful) &&
 		(!r.Rest || r.covers(run) && (run.Known || !r.ByPath())) &&
 		mayOmitStdin(run) &&
 		(!e.Tags.Has(effects.Outside) || run.Cwd != "" && run.Cwd == ctx.Cwd)
@@ -88,10 +88,10 @@ func mayOmitStdin(run *effects.Run) bool {
 		run.Known && run.Stdin != effects.StdinNetwork
 }
 
-// matchWords compares the words after the program, in order. A word with a *
-// does not match an option or a path out of its folder unless it begins like
-// one.
-func (r *Run) matchWords(args []string) bool {
+// matchWords compares the words after the program, in order; harmful are the indexes of those
+// that are not known to be harmless. A word with a * does not match an option or a path out of
+// its folder unless it begins like one.
+func (r *Run) matchWords(args []string, harmful []int) bool {
 	if len(args) < len(r.Words) || !r.Rest && len(args) != len(r.Words) {
 		return false
 	}
@@ -100,7 +100,8 @@ func (r *Run) matchWords(args []string) bool {
 			if args[i] != lit {
 				return false
 			}
-		} else if !w.MatchWithin(args[i]) || escapesStar(w, args[i]) {
+		} else if !w.MatchWithin(args[i]) || escapesStar(w, args[i]) ||
+			slices.Contains(harmful, i) && strings.ContainsAny(args[i], w.MeantForShell()) {
 			return false
 		}
 	}
@@ -114,6 +115,18 @@ func escapesStar(w Glob, arg string) bool {
 	option := strings.HasPrefix(arg, "-") && !strings.HasPrefix(w.Prefix(), "-")
 	control := strings.ContainsFunc(arg, func(c rune) bool { return c < 0x20 || c == 0x7f })
 	return option || control || slices.Contains(strings.Split(arg, "/"), "..")
+}
+
+// MeantForShell returns the characters with which a text has more than one command or more than
+// one word for a shell, but for those that the glob itself has. A * in a word that the program may
+// give to a shell (make X=*) does not match them: its author meant a name.
+func (g Glob) MeantForShell() string {
+	return strings.Map(func(c rune) rune {
+		if slices.ContainsFunc(g, func(piece string) bool { return strings.ContainsRune(piece, c) }) {
+			return -1
+		}
+		return c
+	}, " \"$&'();<>\\`{|}")
 }
 
 // isProgram compares the program. A path in a line is one place in the file
@@ -161,7 +174,7 @@ func (r *Run) spelledWord(e *effects.Effect, all []effects.Effect) (string, bool
 	}
 	args := all[e.Via.Effect].Run.Args
 	i := e.Via.Arg
-	if i < 0 || i >= len(r.Words) || !r.matchWords(args) {
+	if i < 0 || i >= len(r.Words) || !r.matchWords(args, nil) {
 		return "", false
 	}
 	word, literal := r.Words[i].Literal()

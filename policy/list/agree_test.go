@@ -140,7 +140,7 @@ func drawRun(t *rapid.T, p *pattern.Run) *effects.Run {
 	if p != nil {
 		program = p.Program
 		for _, w := range p.Words {
-			words = append(words, strings.Join(w, rapid.SampledFrom([]string{"", "a", "/"}).Draw(t, "star")))
+			words = append(words, strings.Join(w, rapid.SampledFrom([]string{"", "a", "a", "/", ";", "a b", "$x", "\\"}).Draw(t, "star")))
 		}
 	}
 	r := &effects.Run{

@@ -2,6 +2,7 @@ package list
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -174,7 +175,7 @@ func matches(ref, re string) string {
 func (g *generator) allowRun(r *pattern.Run, alone bool) {
 	run := body{kindIs(effects.KindRun)}
 	for _, program := range programIs("input.effect", r, true) {
-		b := run.with(program...).with(wordsAre("input.effect.args", r)...)
+		b := run.with(program...).with(wordsAre("input.effect.args", "input.effect.harmful", r)...)
 		if r.Rest {
 			b = b.with(restTest(r)...)
 			if r.ByPath() {
@@ -200,7 +201,7 @@ func (g *generator) allowRun(r *pattern.Run, alone bool) {
 	for _, program := range programIs("input.effect.by", r, false) {
 		derived := func(kinds []string, arg string, more ...string) body {
 			b := body{"input.effect.kind in " + setOf(kinds)}.with(program...).with(arg)
-			b = b.with(wordsAre("input.effect.by.args", r)...)
+			b = b.with(wordsAre("input.effect.by.args", "", r)...)
 			if !r.Literal() {
 				// The same text in another position may mean something else.
 				b = b.with("count([1 | some word in input.effect.by.args; word == input.effect.by.arg]) == 1")
@@ -256,8 +257,10 @@ func programIs(ref string, r *pattern.Run, run bool) []body {
 	return []body{{`input.project.root != ""`, concat("input.project.root", rest)}}
 }
 
-// wordsAre tests the words after the program, as required for an allow.
-func wordsAre(args string, r *pattern.Run) body {
+// wordsAre tests the words after the program, as required for an allow. harmful refers to the
+// indexes of the words that are not known to be harmless; it is "" for the words of the run that
+// an effect comes from, which is allowed by itself.
+func wordsAre(args, harmful string, r *pattern.Run) body {
 	exact := make([]string, len(r.Words))
 	literal := true
 	for i, w := range r.Words {
@@ -281,6 +284,10 @@ func wordsAre(args string, r *pattern.Run) body {
 		}
 		b = append(b, globIs(word, w, "[^/]*")...)
 		b = append(b, fmt.Sprintf("not regex.match(%s, %s)", strconv.Quote(slippery), word))
+		if meant := w.MeantForShell(); harmful != "" && meant != "" {
+			code := "[" + regexp.QuoteMeta(meant) + "]"
+			b = append(b, fmt.Sprintf("count([1 | %d in %s; regex.match(%s, %s)]) == 0", i, harmful, strconv.Quote(code), word))
+		}
 	}
 	return b.with(wordCount(args, r)...)
 }

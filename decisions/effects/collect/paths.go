@@ -42,6 +42,16 @@ func (c *Collector) Rearranges(file string) bool {
 	return slices.ContainsFunc(c.Rearranged, func(dir string) bool { return dir == "" || lexpath.Below(dir, file) })
 }
 
+// Folder is [paths.Resolver.Folder]. A folder other than the call's, which the shell is in already,
+// is not known if an earlier run of the call may have put a link in its place.
+func (c *Collector) Folder(cwd string) (effects.Tags, string) {
+	tags, folder := c.Paths.Folder(cwd)
+	if cwd != c.Call.Cwd && folder != "" && (c.Rearranges(folder) || c.Rearranges(cwd)) {
+		return effects.TagsOf(effects.Outside), ""
+	}
+	return tags, folder
+}
+
 // Exists implements [settings.Files].
 func (c *Collector) Exists(file string) bool {
 	_, err := c.Paths.Lstat(file)

@@ -127,7 +127,7 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 		outer.LimitedTo = max(outer.LimitedTo, at.via.Arg+1+r.LimitedTo)
 		b.Effects[index].Via = &effects.Via{Effect: at.via.Effect, Arg: max(at.via.Arg, min(at.via.Arg+r.HarmlessFrom, len(outer.Args)-1))}
 	}
-	b.Effects[index].Tags, r.Folder = b.Paths.Folder(r.Cwd)
+	b.Effects[index].Tags, r.Folder = b.Folder(r.Cwd)
 	if p := b.Table.Program(name); p == nil || p.Wrapper == nil || p.Wrapper.Elsewhere {
 		b.markPrintsSecrets(index, words)
 	}

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,5 +41,33 @@ func TestDisturbanceWrote(t *testing.T) {
 	}
 	if d := after(many.String()); !d.MayWrite("/x") || d.Unknown {
 		t.Errorf("too many writes: wrote %v, lost %v", d.MayWrite("/x"), d.Unknown)
+	}
+}
+
+// TestFolderAfterRearranging: what is checked out may have a link in the place of a folder, so a
+// program that then runs there may run anywhere. The folder of the call is entered before.
+func TestFolderAfterRearranging(t *testing.T) {
+	table := effectstest.Table(t)
+	for text, known := range map[string]bool{
+		"git checkout topic && cd src && make check":      false,
+		"git pull; (cd src; make check)":                  false,
+		"git checkout topic && make check":                true,
+		"git checkout topic && cd src/.. && make check":   true,
+		"cd src && make check":                            true,
+		"git log -1 && cd src && make check":              true,
+		"echo x > a.txt && cd src && make check":          true,
+		"git checkout topic && cd /usr/lib && make check": true,
+	} {
+		b := shellBuilder(table, effectstest.Files())
+		Text(b, text, effectstest.Cwd, "command")
+		i := slices.IndexFunc(b.Effects, func(e effects.Effect) bool { return e.Run != nil && e.Run.Program == "make" })
+		if i < 0 {
+			t.Errorf("%s: no run of make", text)
+			continue
+		}
+		e := &b.Effects[i]
+		if got := e.Run.Folder != ""; got != known || !known && !e.Tags.Has(effects.Outside) {
+			t.Errorf("%s: in %q with %v, want known: %v", text, e.Run.Folder, e.Tags.Names(), known)
+		}
 	}
 }
