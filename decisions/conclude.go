@@ -167,7 +167,7 @@ func (e *Engine) conclude(ctx context.Context, m *evaluation, found []memoryMatc
 				continue
 			}
 			v := &inputs[i]
-			*v = effectInputs{fence: p.fence, person: m.person, trusted: m.trustedRoot(), findings: p.findings}
+			*v = effectInputs{fence: p.fence, person: m.person, trusted: m.trustedRoot(), elsewhere: p.elsewhere, findings: p.findings}
 			if inherent && eff.Via.Effect >= 0 && eff.Via.Effect < len(results) {
 				v.run = &results[eff.Via.Effect]
 			}

@@ -5,15 +5,20 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
+	"path"
+	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/fence"
 	"github.com/permd/permd/decisions/targets"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // evaluation is the part of a decision that does not depend on memory: the effects of
@@ -61,12 +66,49 @@ func (m *evaluation) trustedRoot() string {
 	return m.res.Project
 }
 
+// strays reports whether a word of a run may lead to a path that the project at root says nothing
+// about, because links lead out of it, or because the path is guarded. The run itself is in the
+// project, and what else it may do has no effect of its own.
+func (m *evaluation) strays(root string) bool {
+	is := func(e effects.Effect) bool {
+		return e.Guessed && !e.Claimed && e.Via != nil && e.Via.Arg >= 0 && e.File != nil &&
+			(e.Tags.Has(effects.Outside) || e.Guarded() != 0 || !lexpath.In(root, e.File.Path))
+	}
+	return slices.ContainsFunc(m.res.Hints, is) || slices.ContainsFunc(m.res.Rest, is)
+}
+
+// elsewhere reports whether the folder or the script of a run, or a file, is outside of the project
+// at root, or in another project inside of it: a repository of its own, a worktree or a submodule.
+func elsewhere(fsys effects.FS, root string, e *effects.Effect, script *effects.Script) bool {
+	at := func(p string) bool {
+		if !lexpath.In(root, p) {
+			return true
+		}
+		for dir := p; lexpath.Below(root, dir); dir = path.Dir(dir) {
+			if _, err := fsys.Lstat(path.Join(dir, ".git")); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case e.Run != nil:
+		return at(e.Run.Folder) || script != nil && script.Path != "" && at(path.Dir(script.Path))
+	case e.File != nil:
+		return at(e.File.Path)
+	}
+	return false
+}
+
 // effectFacts is the evaluation of one effect.
 type effectFacts struct {
-	fence    string
-	target   *effects.Script
-	findings Findings
-	err      error // of the rules
+	fence string
+	// elsewhere is set where a trusted project has a say and the effect is not certainly in it; see
+	// elsewhere.
+	elsewhere bool
+	target    *effects.Script
+	findings  Findings
+	err       error // of the rules
 }
 
 // evaluate evaluates a call. It must depend on nothing but the request as
@@ -84,6 +126,13 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	for i := range len(m.effects) + len(m.hints) {
 		eff, p := m.effectAt(i)
 		p.target = targets.Of(fsys, eff.Run, &m.res.After, &m.call.User)
+	}
+	if root := m.trustedRoot(); root != "" {
+		strays := m.strays(root)
+		for i := range m.effects {
+			eff, p := m.effectAt(i)
+			p.elsewhere = strays && eff.Kind == effects.KindRun || elsewhere(fsys, root, eff, p.target)
+		}
 	}
 	// Nothing is looked at from here on.
 	if addUnanswered(&m.res, fsys.Unanswered()) {

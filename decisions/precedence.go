@@ -36,6 +36,8 @@ type effectInputs struct {
 	fence   string // why permd itself forbids the effect, "" if it does not
 	person  string // why the whole call needs a person, "" if it does not
 	trusted string // root of the project whose allows count, "" if they do not
+	// elsewhere is set if the effect is not certainly in that project.
+	elsewhere bool
 	// understood is set if a pause covers what is not understood.
 	understood bool
 	findings   Findings
@@ -242,7 +244,7 @@ func (v *effectInputs) mayAllow(r *Finding, within bool) bool {
 // what is guarded, what only the agent says or its client declares of a tool, tools, modes and
 // what is not understood.
 func (v *effectInputs) projectMayAllow(e *effects.Effect) bool {
-	if v.trusted == "" || e.Guarded() != 0 || e.Claimed || e.Declared || e.Hint || e.StandsFor > 0 || e.Tags.Has(effects.Outside) {
+	if v.trusted == "" || v.elsewhere || e.Guarded() != 0 || e.Claimed || e.Declared || e.Hint || e.StandsFor > 0 || e.Tags.Has(effects.Outside) {
 		return false
 	}
 	switch e.Kind {
@@ -250,7 +252,7 @@ func (v *effectInputs) projectMayAllow(e *effects.Effect) bool {
 		return e.Run != nil && v.staysInProject(e.Run) &&
 			!slices.ContainsFunc(v.findings.Fired, func(r Finding) bool { return r.Set == SetAsk && inBase(r) && !r.General })
 	case effects.KindRead, effects.KindWrite, effects.KindDelete:
-		return e.File != nil && lexpath.In(v.trusted, e.File.Path)
+		return e.File != nil
 	case effects.KindConnect:
 		return true
 	case effects.KindUse, effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
@@ -258,18 +260,20 @@ func (v *effectInputs) projectMayAllow(e *effects.Effect) bool {
 	return false
 }
 
-// staysInProject reports whether a run's folder, program and words are all in the trusted project,
-// by their letters: what a program does with a word is not always known, and then no effect of its
-// own says where it leads.
+// staysInProject reports whether a run's program and words are in the trusted project by their
+// letters: what a program does with a word is not always known, and then no effect of its own says
+// where it leads.
 func (v *effectInputs) staysInProject(run *effects.Run) bool {
-	if !lexpath.In(v.trusted, run.Cwd) || run.Folder != "" && !lexpath.In(v.trusted, run.Folder) {
+	if strings.Contains(run.Program, "/") && !lexpath.In(v.trusted, lexpath.Abs(run.Folder, run.Program)) {
 		return false
 	}
-	if strings.Contains(run.Program, "/") && !lexpath.In(v.trusted, lexpath.Abs(run.Cwd, run.Program)) {
-		return false
+	for i, word := range run.Args {
+		// What the table says of a word that is not harmful is all that it does.
+		if (!run.Known || slices.Contains(run.Harmful, i)) && !lexpath.StaysWithin(word) {
+			return false
+		}
 	}
-	outside := func(word string) bool { return !lexpath.Within(word) }
-	return !slices.ContainsFunc(run.Args, outside) && !slices.ContainsFunc(run.Variables, outside)
+	return !slices.ContainsFunc(run.Variables, func(word string) bool { return !lexpath.StaysWithin(word) })
 }
 
 // byProjectAlone reports whether nothing but rules of the project allowed.

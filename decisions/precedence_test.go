@@ -115,18 +115,14 @@ func (s *situation) decide() effectResult { return precede(s.inputs()) }
 // inputs returns what the table gets.
 func (s *situation) inputs() (*effects.Effect, *effectInputs) {
 	e := &effects.Effect{Kind: s.kind, Cause: s.cause, Claimed: s.claimed, Hint: s.hint}
-	where := "/p/below"
-	switch s.where {
-	case "elsewhere":
-		where = "/private"
-	case "tagged": // such as a further root of the session, or by another of its names
+	if s.where == "tagged" { // such as a further root of the session, or by another of its names
 		e.Tags = e.Tags.With(effects.Outside)
 	}
 	switch s.kind {
 	case effects.KindRun:
-		e.Run = &effects.Run{Program: "x", Cwd: where}
+		e.Run = &effects.Run{Program: "x", Cwd: "/p/below", Folder: "/p/below"}
 	case effects.KindRead:
-		e.File = &effects.File{Path: where}
+		e.File = &effects.File{Path: "/p/below"}
 	}
 	if s.holdsRules {
 		e.File = &effects.File{Path: "/p", Recursive: true, HoldsRules: true}
@@ -135,6 +131,7 @@ func (s *situation) inputs() (*effects.Effect, *effectInputs) {
 		e.Tags = e.Tags.With(effects.Secret)
 	}
 	v := &effectInputs{findings: Findings{Fired: s.fired(), OnlyOrg: s.onlyOrg}}
+	v.elsewhere = s.where == "elsewhere" && (e.Run != nil || e.File != nil)
 	if s.trusted {
 		v.trusted = "/p"
 	}

@@ -23,7 +23,7 @@ const (
 
 // everything is a list that allows as much as a list can say.
 const everything = `allow:
-  run: ["go test *", "make check", "sudo make check", "git push -f", "cp ./docs/a /home/u/notes", "cp ./docs/a ./docs/b", "make check -C /home/u/other", "frob", "ed docs/a", "ed /home/u/.bashrc", "ed ../notes", "ed .git/hooks/pre-commit", "frob -x docs/a --url=https://example.com/..", "frob -o/etc/x", "frob --o=../x", "frob -f .env", "frob a", "make DESTDIR=/etc check", "/tmp/zz"]
+  run: ["go test *", "make check", "sudo make check", "git push -f", "cp ./docs/a /home/u/notes", "cp ./docs/a ./docs/b", "make check -C /home/u/other", "frob", "ed docs/a", "ed /home/u/.bashrc", "ed ../notes", "ed .git/hooks/pre-commit", "frob -x docs/a --url=https://example.com/..", "frob -o/etc/x", "frob --o=../x", "frob -f .env", "frob a", "frob out/a", "frob in/a", "frob .envrc", "frob .git", "frob --ext .ts docs", "frob -I. a", "make -C sub check", "make *=*", "frob lnk", "make DESTDIR=/etc check", "/tmp/zz"]
   read: ["/**", "~/**", "./**", "./.env", "/home/u/shop/.env", "~/.ssh/id_ed25519", "/etc/passwd"]
   write: ["/**", "~/**", "./**", "./.env", "./.envrc", "./.git/config", "./.claude/settings.json", "./.github/workflows/ci.yml", "/home/u/notes"]
   delete: ["/**", "~/**", "./**"]
@@ -85,6 +85,15 @@ func TestTrustedProject(t *testing.T) {
 		{shop, "X=/etc frob a", decisions.Ask, false},
 		{shop, "make DESTDIR=/etc check", decisions.Ask, false},
 		{shop, "/tmp/zz", decisions.Ask, false},
+		{shop, "frob out/a", decisions.Ask, false},
+		{shop, "frob in/a", decisions.Allow, true},
+		{shop, "frob lnk", decisions.Ask, false},
+		{shop, "frob .envrc", decisions.Ask, false},
+		{shop, "frob .git", decisions.Ask, false},
+		{shop, "frob --ext .ts docs", decisions.Allow, true},
+		{shop, "frob -I. a", decisions.Allow, true},
+		{shop, "make V='a;b'", decisions.Ask, false},
+		{shop, "make V='`a`'", decisions.Ask, false},
 		// what is no business of a project
 		{shop, "sudo make check", decisions.Ask, true},
 		{shop, "git push -f", decisions.Ask, false},
@@ -93,6 +102,9 @@ func TestTrustedProject(t *testing.T) {
 		{shop, "bash -c \"$X\"", decisions.Ask, false},
 		// other projects, in it and elsewhere
 		{shop + "/sub", "make check", decisions.Ask, false},
+		{shop, "cd sub && make check", decisions.Ask, false},
+		{shop, "make -C sub check", decisions.Ask, false},
+		{shop, "cd in && make check", decisions.Allow, true},
 		{shop + "/sub", "Write " + shop + "/sub/a", decisions.Allow, false}, // as the shipped rules have it
 		{"/home/u/other", "make check", decisions.Ask, false},
 	} {

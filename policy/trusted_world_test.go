@@ -73,7 +73,7 @@ func newTrusting(t testing.TB) *trusting {
 		Now: func() time.Time { return w.now }, NewID: func() string { return "id" },
 		FS: fsfake.New(shop+"/.git/", shop+"/docs/a", shop+"/.env", shop+"/.envrc", shop+"/.github/workflows/", shop+"/.claude/settings.json",
 			shop+"/sub/.git/", "/home/u/other/.git/", "/home/u/notes", "/home/u/.ssh/id_ed25519", "/usr/bin/make", "/bin/sh", "/tmp/",
-			shop+"/out -> /home/u/other", shop+"/in -> docs", "/etc/passwd"),
+			shop+"/out -> /home/u/other", shop+"/in -> docs", shop+"/lnk -> /etc/passwd", "/home/u/other/a", "/etc/passwd"),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -101,17 +101,21 @@ func TestStar(t *testing.T) {
 	}
 }
 
-func TestWithin(t *testing.T) {
+func TestStaysWithin(t *testing.T) {
 	for word, want := range map[string]bool{
 		"": true, "a": true, "./a": true, "a/b.go": true, "./...": true, "-v": true, "--race": true, "-run": true, "a.b/c": true, "-Dorg.x=1": true, "-j4": true, "x=a:b": true, ".": true,
 		"--output=dist/app": true, "-o=dist": true, "@scope": true,
 		"https://a.b/../.env": true, "--url=http://x/y": true, "a,https://x/y,b": true, "file:///etc": false, "https://x,/etc": false, "xhttps://y": false, "https:///etc": true,
-		"/etc": false, "..": false, "../a": false, "a/../../b": false, "~/a": false, "a/~": false, "$HOME": false, "--o=/etc/x": false, "-o/etc/x": false, "-xf/etc/x": false,
+		"/etc": false, "..": false, "../a": false, "a/../../b": false, "~/a": false, "a/~": true, "$HOME": false, "--o=/etc/x": false, "-o/etc/x": false, "-xf/etc/x": false,
 		".env": false, "a/.git/config": false, "-f.env": false, "-xf.env": false, "--file=.env": false, "a:/b": false, "a,.env": false, "x=y:../z": false, "@/etc/x": false, "a b/../c": false,
-		`a\../b`: false, "-I..": false, "'/etc'": false, "--x=-o/etc": false, "...x": false, "dir/..": false,
+		`a\../b`: false, ".ts": true, ".ts,.tsx": true, ".eslintrc.json": true, "./node_modules/.bin/x": true, ".venv/bin/python": true, ".#app": true, "-I.": true, "-Iinclude": true,
+		"^TestFoo$": true, "^A$|^B$": true, "HEAD~1": true, "/dev/null": true, "-o=/dev/null": true, "-v1.2": true, "1.2.3": true, "--test.run=x": true, "-Dab.c": true, "-D.env": false, "-D../x": false,
+		"make>/etc/x": false, "sh<../x": false, "a&&b<../x": false, "(/etc/x)": false, "a|/etc/x": false, "https://x>/etc/y": false, "https://x|sh<../y": false, "-xyzw.env": false, "-f1.env": false,
+		"-1/etc": false, "%2e%2e/x": false, "%d": true, "{a,.env}": false, ".{env,x}": false, ".e?v": false, "a/.?nv": false, "x=~/y": false, "$(id)": false, "${X}": false, "$1": false, "$x": false,
+		".envrc": false, ".git": false, ".github/x": false, ".ssh": false, ".npmrc": false, ".husky/x": false, ".bashrc": false, ".claude": false, ".permd": false, ".env.ts": false, "\x00dynamic": false, "-I..": false, "'/etc'": false, "--x=-o/etc": false, "...x": false, "dir/..": false,
 	} {
-		if got := Within(word); got != want {
-			t.Errorf("Within(%q) = %v", word, got)
+		if got := StaysWithin(word); got != want {
+			t.Errorf("StaysWithin(%q) = %v", word, got)
 		}
 	}
 }

@@ -104,8 +104,8 @@ func (e *Entry) ProjectMayAllow() bool {
 		return false
 	case e.Pattern.Run != nil:
 		run := e.Pattern.Run
-		leadsOut := func(word string) bool { return !lexpath.Within(word) }
-		return lexpath.Within(run.Program) && !slices.ContainsFunc(run.Named, leadsOut) &&
+		leadsOut := func(word string) bool { return !lexpath.StaysWithin(word) }
+		return lexpath.StaysWithin(run.Program) && !slices.ContainsFunc(run.Named, leadsOut) &&
 			!slices.ContainsFunc(run.Words, func(g pattern.Glob) bool { return leadsOut(strings.Join(g, "*")) })
 	}
 	return true
