@@ -131,7 +131,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 		strays := m.strays(root)
 		for i := range m.effects {
 			eff, p := m.effectAt(i)
-			p.elsewhere = strays && eff.Kind == effects.KindRun || elsewhere(fsys, root, eff, p.target)
+			p.elsewhere = strays && eff.Run != nil || elsewhere(fsys, root, eff, p.target)
 		}
 	}
 	// Nothing is looked at from here on.
