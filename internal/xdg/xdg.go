@@ -231,7 +231,7 @@ func Sockets(e Env, admin bool) ([]Place, error) {
 		if err != nil {
 			return nil, err
 		}
-		machine := chosen == pick(e.system())
+		machine := chosen == MachineSocket(e, admin).Path
 		return []Place{{Path: chosen, Machine: machine}}, nil
 	}
 	var places []Place
@@ -244,7 +244,17 @@ func Sockets(e Env, admin bool) ([]Place, error) {
 		d.Run, d.Admin, d.HTTP = e.fallbackDirs(d.State)
 		places = append(places, Place{Path: pick(d)})
 	}
-	return append(places, Place{Path: pick(e.system()), Machine: true}), nil
+	return append(places, MachineSocket(e, admin)), nil
+}
+
+// MachineSocket returns the place of the machine's daemon: that of its decision socket, or of
+// its management socket if admin is set. No variable of the environment changes it.
+func MachineSocket(e Env, admin bool) Place {
+	pick := Dirs.Socket
+	if admin {
+		pick = Dirs.AdminSocket
+	}
+	return Place{Path: pick(e.system()), Machine: true}
 }
 
 func (e Env) chosen(admin bool) (string, error) {
