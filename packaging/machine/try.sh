@@ -32,13 +32,17 @@ else
   base=${3:-$work/base}
 fi
 included=systemd,dbus,jq,rpm
+# One makes it at a time; what is mounted there by debootstrap is never removed with it.
+mkdir -p "$base"
+exec 9>"$base/lock"
+flock 9
 if [ "$(cat "$base/complete" 2>/dev/null)" != "$included" ]; then
-  rm -rf "$base"
-  mkdir -p "$base"
+  rm -rf --one-file-system "$base/complete" "$base/root"
   debootstrap --variant=minbase --include=$included bookworm "$base/root" >"$work/debootstrap.log" 2>&1 || { tail -20 "$work/debootstrap.log" >&2; exit 1; }
   rm -rf "$base"/root/var/cache/apt/archives/*.deb
   echo "$included" >"$base/complete"
 fi
+exec 9>&-
 # A name of its own: several may run at the same time.
 container=(systemd-nspawn --quiet --machine="permd-try-$$" --register=no --keep-unit --link-journal=no --private-network)
 if [ "$1" = --prepare ]; then

@@ -5,12 +5,12 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/service"
 	"github.com/permd/permd/internal/xdg"
 )
 
@@ -78,7 +78,7 @@ func (i *Installer) InstallHook(ctx context.Context, harness string, o *Options)
 	}
 	if o.Managed {
 		switch {
-		case runtime.GOOS != "linux" || o.NoService:
+		case service.Here() == nil || o.NoService:
 		case o.System:
 			report.Next = append(report.Next, "systemctl enable --now permd.socket permd-admin.socket   # one daemon for all", "gpasswd --add USER permd   # for each user")
 		default:
