@@ -31,7 +31,7 @@ ok "ana has $choices choices"
 as ana permd log list --json --limit 500 >/home/ana/list || fail "the log cannot be read"
 grep -q '/home/ana/shop' /home/ana/list || fail "the log has no decision of the earlier daemon"
 ok "the log has $(wc -l </home/ana/list) decisions, those of the earlier daemon among them"
-permd log verify >/root/verified 2>&1 || fail "the log does not verify: $(cat /root/verified)"
+XDG_DATA_HOME=/var/lib permd log verify >/root/verified 2>&1 || fail "the log does not verify: $(cat /root/verified)"
 ok "the log verifies: $(tail -1 /root/verified)"
 
 stop

@@ -118,7 +118,7 @@ func OpenFile(root string) (*Log, error) {
 
 // newerHint says how to go back to this version. The journal has no copies: an update only adds
 // to it, but an earlier version does not read what was added.
-const newerHint = "use the newer permd again: nothing was changed. Or, while no daemon runs, move decisions.db* elsewhere and put the latest remember.db.backup-v* in the place of remember.db; what was chosen and decided since is not in them"
+const newerHint = "it was written by a newer permd: use that one again; nothing was changed. Or, while no daemon runs, move decisions.db* elsewhere and put the latest remember.db.backup-v* in the place of remember.db; what was chosen and decided since is not in them"
 
 // DatabaseFailure adds a hint to an error of a database.
 func DatabaseFailure(err error) error {

@@ -33,8 +33,8 @@ type Manager struct {
 	replaced []string
 }
 
-// Systemd runs the daemon on Linux.
-var Systemd = &Manager{
+// systemd runs the daemon on Linux.
+var systemd = &Manager{
 	Name:    "systemd",
 	Names:   []string{packaging.DecisionSocket, packaging.AdminSocket, packaging.Service},
 	Reload:  "systemctl --user daemon-reload",
@@ -58,8 +58,8 @@ var Systemd = &Manager{
 
 const sockets = packaging.DecisionSocket + " " + packaging.AdminSocket
 
-// Launchd runs the daemon on macOS. It loads every agent of a user's folder when they log in.
-var Launchd = &Manager{
+// launchd runs the daemon on macOS. It loads every agent of a user's folder when they log in.
+var launchd = &Manager{
 	Name:    "launchd",
 	Names:   []string{packaging.AgentFile},
 	Reload:  bootout + " ; " + bootstrap,
@@ -94,9 +94,9 @@ func Here() *Manager { return of(runtime.GOOS) }
 func of(system string) *Manager {
 	switch system {
 	case "linux":
-		return Systemd
+		return systemd
 	case "darwin":
-		return Launchd
+		return launchd
 	}
 	return nil
 }

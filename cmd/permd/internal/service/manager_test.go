@@ -162,14 +162,14 @@ func TestAgentFolders(t *testing.T) {
 	if err := os.Chmod(dirs.Run, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	units, err := Launchd.Units("/usr/local/bin/permd", dirs)
+	units, err := launchd.Units("/usr/local/bin/permd", dirs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Launchd.Install(dirs, units, false); err == nil || !strings.Contains(err.Error(), dirs.Run) {
+	if _, err := launchd.Install(dirs, units, false); err == nil || !strings.Contains(err.Error(), dirs.Run) {
 		t.Errorf("have %v", err)
 	}
-	if Launchd.Installed(dirs) {
+	if launchd.Installed(dirs) {
 		t.Error("the agent was written")
 	}
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/permd/permd/internal/xdg"
 )
 
-// mark is in the first line of a unit that permd wrote, of a property list in the second. A
+// markPrefix is in the first line of a unit that permd wrote, of a property list in the second. A
 // digest of the rest follows it: it tells a unit that an older permd wrote from one that was
 // changed by hand.
-const mark = "Written by permd service install; sha256 of what follows: "
+const markPrefix = "Written by permd service install; sha256 of what follows: "
 
 // xmlDeclaration begins the first line of a property list, before which there is no comment.
 const xmlDeclaration = "<?xml "
@@ -29,10 +29,10 @@ func Marked(text string) []byte {
 	sum := sha256.Sum256([]byte(text))
 	digest := hex.EncodeToString(sum[:])
 	if !strings.HasPrefix(text, xmlDeclaration) {
-		return []byte("# " + mark + digest + "\n" + text)
+		return []byte("# " + markPrefix + digest + "\n" + text)
 	}
 	declaration, rest, _ := strings.Cut(text, "\n")
-	return []byte(declaration + "\n<!-- " + mark + digest + " -->\n" + rest)
+	return []byte(declaration + "\n<!-- " + markPrefix + digest + " -->\n" + rest)
 }
 
 // isOwnUnit reports whether data is a unit that permd wrote and nobody has changed.
