@@ -5,9 +5,9 @@
 sockets() { systemctl is-enabled permd.socket permd-admin.socket | tr '\n' ' '; }
 
 echo "== rpm: what it requires"
-is "required" "$(rpm -qp --requires /new.rpm | grep -v '^rpmlib(' | sort -u | tr '\n' ' ')" "/bin/sh config(permd) = $(rpm -qp --qf '%{VERSION}-%{RELEASE}' /new.rpm) systemd "
+is "required" "$(rpm -qp --requires /new.rpm | grep -v '^rpmlib(' | sort -u)" systemd
 is "its scripts" "$(rpm -qp --scripts /new.rpm | grep -c '^\(postinstall\|preuninstall\|postuninstall\) scriptlet (using /bin/sh)')" 3
-is "settings that are kept" "$(rpm -qp --qf '[%{FILEFLAGS:fflags} %{FILENAMES}\n]' /new.rpm | awk '$1 ~ /c/ { print $1, $2 }')" "cn /etc/permd/permd.toml"
+is "settings that are kept" "$(rpm -qp --qf '[%{FILEFLAGS:fflags} %{FILENAMES}\n]' /new.rpm | awk 'NF == 2 { print $1, $2 }')" "cn /etc/permd/permd.toml"
 
 echo "== rpm: install"
 userdel permd || fail "removing the user of the Debian package"
