@@ -1,5 +1,6 @@
 // Package packaging holds what is installed in addition to the program: the units of
-// systemd for a person, which are the same files that packages ship. It writes
+// systemd for a person, which are the same files that packages ship, and the agent of launchd
+// that takes their place on macOS. It writes
 // nothing to disk; `permd service` does.
 package packaging
 
@@ -16,6 +17,9 @@ import (
 
 //go:embed systemd/user
 var files embed.FS
+
+//go:embed launchd/agent.plist
+var agentText string
 
 // Names of the units, the sockets first: whoever enables them needs no more.
 const (

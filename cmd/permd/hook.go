@@ -16,7 +16,8 @@ import (
 )
 
 func (a *app) hookCommand() *cobra.Command {
-	prompt, after, wait := false, false, time.Duration(0)
+	var o hookproc.Options
+	prompt, after := false, false
 	cmd := &cobra.Command{
 		Use:   "hook HARNESS",
 		Short: "Answer an agent harness's hook",
@@ -43,6 +44,9 @@ meanwhile, and permd allow or permd deny answers it. If nobody does, the hook
 answers as without --wait. It waits only if the harness's settings let it run
 for longer than that, as permd hook install --wait writes them.
 
+With --system, ask the machine's daemon (permd serve --system) and no other,
+whatever the environment says. Otherwise a daemon of your own is asked first.
+
 With --permission-prompt-tool, run as Claude Code's permission-prompt tool, an
 MCP server on standard input and output.
 
@@ -67,22 +71,22 @@ without one.
 				return cli.Failf(cli.ExitUsage, "leave it out", "only claude has a permission-prompt tool")
 			case prompt && after:
 				return cli.Failf(cli.ExitUsage, "leave out one", "--after and --permission-prompt-tool cannot be used together")
-			case after && wait != 0:
+			case after && o.Wait != 0:
 				return cli.Failf(cli.ExitUsage, "leave out one", "--after and --wait cannot be used together")
 			}
-			if wait != 0 {
-				if err := hookproc.CheckWait(wait); err != nil {
-					return cli.Failf(cli.ExitUsage, "such as --wait 5m", "--wait %s: %w", wait, err)
+			if o.Wait != 0 {
+				if err := hookproc.CheckWait(o.Wait); err != nil {
+					return cli.Failf(cli.ExitUsage, "such as --wait 5m", "--wait %s: %w", o.Wait, err)
 				}
 			}
 			if prompt {
-				return hookproc.Prompt(cmd.Context(), wait, buildinfo.Version(), a.In, a.Out)
+				return hookproc.Prompt(cmd.Context(), o, buildinfo.Version(), a.In, a.Out)
 			}
 			var code int
 			if after {
-				code = hookproc.After(cmd.Context(), h, a.In, a.Out, a.Err)
+				code = hookproc.After(cmd.Context(), h, o, a.In, a.Out, a.Err)
 			} else {
-				code = hookproc.Answer(cmd.Context(), h, wait, a.In, a.Out, a.Err)
+				code = hookproc.Answer(cmd.Context(), h, o, a.In, a.Out, a.Err)
 			}
 			if code != cli.ExitOK {
 				return &cli.Failure{Code: code}
@@ -90,7 +94,8 @@ without one.
 			return nil
 		},
 	}
-	cmd.Flags().Var(cli.Duration{To: &wait}, "wait", "wait for a person's answer for this `duration`, at most 1h")
+	cmd.Flags().Var(cli.Duration{To: &o.Wait}, "wait", "wait for a person's answer for this `duration`, at most 1h")
+	cmd.Flags().BoolVar(&o.System, "system", false, "ask the machine's daemon, and no other")
 	cmd.Flags().BoolVar(&prompt, "permission-prompt-tool", false, "run as Claude Code's permission-prompt tool, an MCP server")
 	cmd.Flags().BoolVar(&after, "after", false, "tell the daemon that a call has run, and decide nothing")
 	cmd.AddCommand(a.hookInstallCommand(), a.hookUninstallCommand(), a.hookLimitCommand())

@@ -50,7 +50,9 @@ front of the harness (see permd hook). The harness's timeout is set to more than
 that; Cline has none to set, and waits at most 20 seconds.
 
 With --managed, change the managed settings, which apply to all users of this
-machine, instead of your own.
+machine, instead of your own. With --system in addition, the hook asks the
+machine's daemon (permd serve --system) alone: without it, a daemon of a user's
+own is asked first.
 
 Unless they exist, systemd units that start the daemon on demand are installed
 and enabled too (see permd service install). They take effect at the next login;
@@ -60,7 +62,7 @@ the commands that start them now are printed.
 		Example: `  permd hook install claude
   permd hook install codex --dry-run
   permd hook install claude --wait 5m
-  sudo permd hook install copilot --managed`,
+  sudo permd hook install copilot --managed --system`,
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: setup.Harnesses(),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -69,6 +71,7 @@ the commands that start them now are printed.
 	}
 	cmd.Flags().Var(cli.Duration{To: &o.Wait}, "wait", "have the hook wait for a person's answer for this `duration`")
 	managedFlag(cmd, &o)
+	cmd.Flags().BoolVar(&o.System, "system", false, "have managed hooks ask the machine's daemon alone")
 	changeFlags(cmd, &o)
 	programFlags(cmd, &o)
 	return cmd

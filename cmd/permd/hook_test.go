@@ -262,7 +262,7 @@ ask contains {"reason": "questioned", "remember": false} if { input.effect.kind 
 					continue // another mode is another call; socket/hook has the table
 				}
 				var stdout, stderr bytes.Buffer
-				code := hookproc.Answer(t.Context(), h, 0, bytes.NewReader(m.Text), &stdout, &stderr)
+				code := hookproc.Answer(t.Context(), h, hookproc.Options{}, bytes.NewReader(m.Text), &stdout, &stderr)
 				got, err := hooktest.Interpret(s.harness, s.event, stdout.Bytes(), stderr.String(), code)
 				if err != nil {
 					if strings.Contains(err.Error(), "another event") {

@@ -14,11 +14,11 @@ import (
 )
 
 func (a *app) serviceCommand() *cobra.Command {
-	long := `Run the daemon under systemd for your user. systemd listens on its sockets and
-starts it with the first request.`
+	long := `Run the daemon under systemd for your user, on macOS under launchd. It listens
+on the daemon's sockets and starts it with the first request.`
 	example := `  permd service install
   permd service remove`
-	return group("service", "Run the daemon under systemd", long, example, a.serviceInstallCommand(), a.serviceRemoveCommand())
+	return group("service", "Run the daemon under systemd or launchd", long, example, a.serviceInstallCommand(), a.serviceRemoveCommand())
 }
 
 // serviceOptions are the options of service install.
@@ -32,11 +32,12 @@ func (a *app) serviceInstallCommand() *cobra.Command {
 	var o serviceOptions
 	cmd := &cobra.Command{
 		Use:   "install",
-		Short: "Install systemd user units for the daemon",
+		Short: "Install systemd user units, or a launchd agent, for the daemon",
 		Long: `Write permd.socket, permd-admin.socket and permd.service to
 ~/.config/systemd/user, and print the commands that enable them; permd does not
 run them itself. The daemon then starts with the first request, and again after
-a crash.
+a crash. On macOS, the agent io.github.permd.permd.plist is written to
+~/Library/LaunchAgents instead; it was never tried on a Mac.
 
 A unit that was changed by hand is kept, unless --force is given. To keep your
 changes apart, use: systemctl --user edit permd.service
@@ -66,27 +67,39 @@ func (a *app) serviceInstall(ctx context.Context, o serviceOptions) error {
 	if err != nil {
 		return err
 	}
-	units, err := packaging.UserUnits(program)
+	manager, err := here()
+	if err != nil {
+		return err
+	}
+	units, err := manager.Units(program, dirs)
 	if err != nil {
 		return cli.Failf(cli.ExitUsage, "name another place with --exec", "%v", err)
 	}
 	if o.dryRun {
 		if a.JSON {
-			return a.unitsAsJSON(service.Dir(dirs), units)
+			return a.unitsAsJSON(manager.Dir(dirs), units)
 		}
 		for _, u := range units {
-			fmt.Fprintf(a.Out, "# %s\n%s\n", filepath.Join(service.Dir(dirs), u.Name), u.Text)
+			fmt.Fprintf(a.Out, "# %s\n%s\n", filepath.Join(manager.Dir(dirs), u.Name), u.Text)
 		}
 		return nil
 	}
-	report, err := service.Install(service.Dir(dirs), units, o.force)
+	report, err := manager.Install(dirs, units, o.force)
 	if err != nil {
 		return err
 	}
-	if pid := service.StartedByHand(ctx, dirs); pid > 0 {
-		report.Next = slices.Insert(report.Next, 0, fmt.Sprintf("kill -TERM %d   # the daemon that runs without systemd", pid))
+	if pid := manager.StartedByHand(ctx, dirs); pid > 0 {
+		report.Next = slices.Insert(report.Next, 0, fmt.Sprintf("kill -TERM %d   # the daemon that runs without %s", pid, manager.Name))
 	}
 	return a.reportService(report)
+}
+
+// here returns the service manager of this system.
+func here() (*service.Manager, error) {
+	if m := service.Here(); m != nil {
+		return m, nil
+	}
+	return nil, cli.Failf(cli.ExitError, "start it with: permd serve", "permd knows no service manager of this system")
 }
 
 // unitsAsJSON prints what would be written, in the form of the report.
@@ -106,7 +119,7 @@ func (a *app) serviceRemoveCommand() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "remove",
-		Short: "Remove the systemd user units",
+		Short: "Remove the systemd user units, or the launchd agent",
 		Long: `Remove the units that permd service install wrote and the links that enable
 them, and print the commands that stop a running daemon. Rules, settings,
 remembered choices and the journal are kept.
@@ -128,7 +141,11 @@ func (a *app) serviceRemove(force bool) error {
 	if err != nil {
 		return err
 	}
-	report, err := service.Remove(service.Dir(dirs), force)
+	manager, err := here()
+	if err != nil {
+		return err
+	}
+	report, err := manager.Remove(dirs, force)
 	if err != nil {
 		return err
 	}

@@ -99,12 +99,15 @@ func (a *app) uninstall(ctx context.Context, o uninstallOptions) error {
 			return err
 		}
 	}
-	byHand := service.StartedByHand(ctx, dirs)
+	manager, byHand := service.Here(), 0
+	if manager != nil {
+		byHand = manager.StartedByHand(ctx, dirs)
+	}
 	if err := a.remove(dirs, r); err != nil {
 		return err
 	}
 	if byHand > 0 {
-		r.Next = slices.Insert(r.Next, 0, fmt.Sprintf("kill -TERM %d   # the daemon that runs without systemd", byHand))
+		r.Next = slices.Insert(r.Next, 0, fmt.Sprintf("kill -TERM %d   # the daemon that runs without %s", byHand, manager.Name))
 	}
 	if a.JSON {
 		return cli.PrintJSON(a.Out, r)
@@ -130,9 +133,13 @@ func (a *app) planUninstall(ctx context.Context, dirs xdg.Dirs, o uninstallOptio
 		return nil, err
 	}
 	r := &uninstallReport{Places: append([]setup.Installed{}, places...), Units: []string{}, Purge: []string{}, Kept: []string{}, Next: []string{}}
-	units := service.Links(service.Dir(dirs))
-	for _, name := range service.UnitNames {
-		units = append(units, filepath.Join(service.Dir(dirs), name))
+	manager := service.Here()
+	var units []string
+	if manager != nil {
+		units = manager.Links(dirs)
+		for _, name := range manager.Names {
+			units = append(units, filepath.Join(manager.Dir(dirs), name))
+		}
 	}
 	for _, path := range units {
 		if _, err := os.Lstat(path); err == nil {
@@ -140,7 +147,7 @@ func (a *app) planUninstall(ctx context.Context, dirs xdg.Dirs, o uninstallOptio
 		}
 	}
 	if len(r.Units) > 0 {
-		if err := service.Removable(service.Dir(dirs)); err != nil {
+		if err := manager.Removable(dirs); err != nil {
 			return nil, err
 		}
 	}
@@ -195,7 +202,7 @@ func (a *app) remove(dirs xdg.Dirs, r *uninstallReport) error {
 		return cli.Failf(cli.ExitError, "remove it by hand, or with: "+left[0].Command, "%s still runs permd (the units of the daemon were not removed)", left[0].File)
 	}
 	if len(r.Units) > 0 {
-		done, err := service.Remove(service.Dir(dirs), false)
+		done, err := service.Here().Remove(dirs, false)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"runtime"
 	"strconv"
 )
 
@@ -38,6 +39,8 @@ type Env struct {
 	Home string
 	// Hostname separates the sockets of machines that share a home folder.
 	Hostname string
+	// OS is the system, a value of runtime.GOOS. Only "darwin" makes a difference.
+	OS string
 	// System is the root of the machine's folders, "" for /. It is for tests; users set
 	// Options.Root.
 	System string
@@ -45,7 +48,7 @@ type Env struct {
 
 // FromOS returns the environment of this process.
 func FromOS() Env {
-	e := Env{Getenv: os.Getenv, UID: os.Geteuid()}
+	e := Env{Getenv: os.Getenv, UID: os.Geteuid(), OS: runtime.GOOS}
 	// Without a host name or a passwd entry, most folders are still known. Find reports
 	// what is missing if it is needed.
 	e.Hostname, _ = os.Hostname()
@@ -86,6 +89,9 @@ type Dirs struct {
 	Run   string
 	Admin string
 	HTTP  string
+	// Agents is the folder of the user's launchd agents on macOS, "" on other systems and in
+	// system mode.
+	Agents string
 	// Ignored names the environment variables that are set but not used, because their
 	// value is not an absolute path or, for XDG_RUNTIME_DIR, not a private folder of this
 	// user.
@@ -142,6 +148,9 @@ func Find(e Env, o Options) (Dirs, error) {
 	d.Config = filepath.Join(base("XDG_CONFIG_HOME", ".config"), "permd")
 	d.Data = filepath.Join(base("XDG_DATA_HOME", ".local", "share"), "permd")
 	d.State = filepath.Join(base("XDG_STATE_HOME", ".local", "state"), "permd")
+	if e.OS == "darwin" {
+		d.Agents = filepath.Join(home, "Library", "LaunchAgents")
+	}
 	run := e.runtimeDirs()
 	if v := e.Getenv("XDG_RUNTIME_DIR"); v != "" && (len(run) == 0 || run[0] != filepath.Clean(v)) {
 		d.Ignored = append(d.Ignored, "XDG_RUNTIME_DIR")
@@ -180,8 +189,12 @@ func (e Env) home() (string, error) {
 
 // runtimeDirs returns the usable runtime folders in order of preference. A folder of
 // another user is not usable: su and sudo often keep the XDG_RUNTIME_DIR of the original
-// user.
+// user. macOS has no such folders, and launchd does not have the variables of a shell, so
+// that XDG_RUNTIME_DIR would lead clients and daemon to different places there.
 func (e Env) runtimeDirs() []string {
+	if e.OS == "darwin" {
+		return nil
+	}
 	var found []string
 	own := filepath.Join("/", e.System, "run", "user", strconv.Itoa(e.UID))
 	for _, dir := range []string{e.Getenv("XDG_RUNTIME_DIR"), own} {
@@ -201,10 +214,14 @@ func (e Env) runtimeDirs() []string {
 
 // fallbackDirs returns the folders of the sockets if there is no runtime folder. They
 // are in the state folder, one set for each machine because a home folder may be shared,
-// and never in /tmp, where other users could create them first.
+// and never in /tmp, where other users could create them first. On macOS, the host name
+// changes with the network, and launchd's agent names the sockets: there is one set.
 func (e Env) fallbackDirs(state string) (run, admin, http string) {
 	sum := sha256.Sum256([]byte(e.Hostname))
 	host := "run-" + hex.EncodeToString(sum[:4])
+	if e.OS == "darwin" {
+		host = "run"
+	}
 	parent := filepath.Dir(state)
 	return filepath.Join(state, host), filepath.Join(parent, adminName, host), filepath.Join(parent, httpName, host)
 }
@@ -231,7 +248,7 @@ func Sockets(e Env, admin bool) ([]Place, error) {
 		if err != nil {
 			return nil, err
 		}
-		machine := chosen == pick(e.system())
+		machine := chosen == MachineSocket(e, admin).Path
 		return []Place{{Path: chosen, Machine: machine}}, nil
 	}
 	var places []Place
@@ -244,7 +261,17 @@ func Sockets(e Env, admin bool) ([]Place, error) {
 		d.Run, d.Admin, d.HTTP = e.fallbackDirs(d.State)
 		places = append(places, Place{Path: pick(d)})
 	}
-	return append(places, Place{Path: pick(e.system()), Machine: true}), nil
+	return append(places, MachineSocket(e, admin)), nil
+}
+
+// MachineSocket returns the place of the machine's daemon: that of its decision socket, or of
+// its management socket if admin is set. No variable of the environment changes it.
+func MachineSocket(e Env, admin bool) Place {
+	pick := Dirs.Socket
+	if admin {
+		pick = Dirs.AdminSocket
+	}
+	return Place{Path: pick(e.system()), Machine: true}
 }
 
 func (e Env) chosen(admin bool) (string, error) {

@@ -13,3 +13,8 @@ if [ -d /run/systemd/system ]; then
 	# The sockets stay, so that nobody's question is refused while the new program starts.
 	systemctl try-restart permd.service
 fi
+# The first version of an RPM: what such a system does with new units is said by its presets,
+# which by default enable nothing. Debian's would enable them.
+if [ "$1" = 1 ]; then
+	systemctl --no-reload preset permd.socket permd-admin.socket >/dev/null 2>&1 || true
+fi

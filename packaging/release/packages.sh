@@ -2,25 +2,27 @@
 # Makes the Debian and RPM packages of the programs that build.sh has made. Each is made
 # twice, and must come out the same; Debian's are checked by lintian where that is installed.
 #
-#   packaging/release/packages.sh [--once] [--format deb|rpm] VERSION PROGRAMS FOLDER
+#   packaging/release/packages.sh [OPTIONS] VERSION PROGRAMS FOLDER
 #
-#   --once    make each once, and do not compare
-#   --format  make these packages alone
+#   --once           make each once, and do not compare
+#   --format FORMAT  deb or rpm: make these packages alone
+#   --settings FILE  have this file as /etc/permd/permd.toml, to try an upgrade from it
 #   VERSION   of the packages, such as 0.9.0 or 0.9.0~rc1: of digits, letters, . + and ~
 #   PROGRAMS  the folder of build.sh, with permd-linux-amd64, permd-linux-arm64 or both; that
 #             of this machine is run to write the manual pages
 #   FOLDER    where the packages are written; it is made anew
 set -euo pipefail
-times="a b" formats="deb rpm"
+times="a b" formats="deb rpm" settings=packaging/packages/permd.toml
 while [ $# -gt 3 ]; do
   case $1 in
     --once) times=a ;;
     --format) formats=$2; shift ;;
+    --settings) settings=$(realpath "$2"); shift ;;
     *) break ;;
   esac
   shift
 done
-[ $# = 3 ] || { sed -n '5,12s/^#  *//p' "$0" >&2; exit 2; }
+[ $# = 3 ] || { sed -n '5,13s/^#  *//p' "$0" >&2; exit 2; }
 [[ $1 =~ ^[0-9][0-9A-Za-z.+~]*$ ]] || { echo "the version $1 is none of a package" >&2; exit 2; }
 version=$1
 programs=$(realpath "$2")
@@ -59,6 +61,7 @@ fill() { # the program
   changes: [{note: "What has changed is in CHANGELOG.md of the sources."}]
 END
   gzip -n9 <CHANGELOG.md >"$stage/changelog.gz"
+  cp "$settings" "$stage/permd.toml"
   mkdir "$stage/licences"
   cp LICENSE "$stage/licences/"
   # Those of the modules, which build.sh has collected.

@@ -18,6 +18,9 @@ import (
 type Options struct {
 	// Admin selects the management socket.
 	Admin bool
+	// Machine selects the machine's daemon alone, whatever the environment says: for a
+	// hook of the organisation, which a daemon of the person's own must not answer.
+	Machine bool
 	// env is the environment to search; the zero value means that of this process.
 	env xdg.Env
 	// maxAnswer bounds the length of an answer, in bytes; 0 means 64 MiB.
@@ -52,10 +55,15 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 		env = xdg.FromOS()
 	}
 	places, err := xdg.Sockets(env, o.Admin)
+	hint := "start it with: permd serve"
+	if o.Machine {
+		places, err = []xdg.Place{xdg.MachineSocket(env, o.Admin)}, nil
+		hint = "root starts it: systemctl enable --now permd.socket permd-admin.socket"
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
-	failed := &unreachableError{hint: "start it with: permd serve"}
+	failed := &unreachableError{hint: hint}
 	for _, p := range places {
 		c, err := dial(ctx, p, env.UID, o)
 		if err == nil {
@@ -70,6 +78,15 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 				tried: []string{"not trusting " + p.Path + ": " + untrusted.Error()},
 				hint:  "permd's socket must lie in a folder that only you or root can change",
 			}
+		}
+		if p.Machine && errors.Is(err, fs.ErrPermission) {
+			dir := filepath.Dir(p.Path)
+			err = fmt.Errorf("you are not in the group that may use the machine's daemon (%w)", err)
+			hint := "have root add you to the group of " + dir + " (ls -ld " + dir + "), and log in again"
+			if !o.Machine {
+				hint = failed.hint + "; or, for the machine's daemon, " + hint
+			}
+			failed.hint = hint
 		}
 		failed.tried = append(failed.tried, err.Error())
 	}

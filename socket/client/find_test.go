@@ -60,6 +60,50 @@ func TestConnectOrder(t *testing.T) {
 	_ = c.Close()
 }
 
+// TestConnectMachine: no daemon of the person's own is asked in the place of the machine's.
+func TestConnectMachine(t *testing.T) {
+	dir := shortDir(t)
+	run := filepath.Join(dir, "r")
+	if err := os.MkdirAll(run, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	chosen := filepath.Join(dir, "c", "p.sock")
+	silent := func(string) string { return "" }
+	daemon(t, chosen, silent)
+	machine := filepath.Join(dir, "run", "permd", "permd.sock")
+	for name, vars := range map[string]map[string]string{
+		"one in the runtime folder": {"HOME": filepath.Join(dir, "h"), "XDG_RUNTIME_DIR": run},
+		"one that is chosen":        {"HOME": filepath.Join(dir, "h"), "PERMD_SOCKET": chosen},
+		"one chosen wrongly":        {"HOME": filepath.Join(dir, "h"), "PERMD_SOCKET": "p.sock"},
+	} {
+		e := env(dir, vars)
+		if places, err := xdg.Sockets(e, false); err == nil && places[0].Path != chosen {
+			daemon(t, places[0].Path, silent)
+			c, err := Connect(t.Context(), Options{env: e})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = c.Close()
+		}
+		_, err := Connect(t.Context(), Options{env: e, Machine: true})
+		if err == nil || err.Error() != ErrUnreachable.Error()+": nothing at "+machine {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if os.Geteuid() != 0 {
+		return // only root can make the folder of the machine's daemon
+	}
+	daemon(t, machine, silent)
+	c, err := Connect(t.Context(), Options{env: env(dir, map[string]string{"PERMD_SOCKET": chosen}), Machine: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if c.Path() != machine {
+		t.Errorf("connected to %s, want %s", c.Path(), machine)
+	}
+}
+
 func TestConnectPassesOverStaleSocket(t *testing.T) {
 	dir := shortDir(t)
 	e := env(dir, map[string]string{"HOME": filepath.Join(dir, "h")})

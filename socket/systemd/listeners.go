@@ -9,6 +9,8 @@ import (
 
 	"github.com/coreos/go-systemd/v22/activation"
 	"golang.org/x/sys/unix"
+
+	"github.com/permd/permd/socket/launchd"
 )
 
 // The names of the two sockets: FileDescriptorName= in their units.
@@ -23,8 +25,8 @@ type sockets struct {
 }
 
 // Listeners takes over the sockets that the service manager passes, named DecisionName
-// and AdminName, and unsets the variables that announce them. It returns false if none
-// are passed. If anything but exactly these two is passed, it closes all of them and
+// and AdminName, and unsets the variables that announce them; on macOS it takes those that
+// launchd has opened by these names. It returns false if none are passed. If anything but exactly these two is passed, it closes all of them and
 // returns an error: a daemon with half of its sockets must not start.
 func Listeners() (sockets, bool, error) {
 	if err := checkAnnounced(); err != nil {
@@ -32,6 +34,12 @@ func Listeners() (sockets, bool, error) {
 		return sockets{}, false, err
 	}
 	files := activation.Files(true)
+	if len(files) == 0 {
+		var err error
+		if files, err = launchd.Files(DecisionName, AdminName); err != nil {
+			return sockets{}, false, err
+		}
+	}
 	if len(files) == 0 {
 		return sockets{}, false, nil
 	}
@@ -98,7 +106,7 @@ func takeListeners(files []*os.File) (s sockets, err error) {
 		case AdminName:
 			to = &s.Admin
 		default:
-			return s, fmt.Errorf("the service manager passes a socket %q: want %s and %s (FileDescriptorName=)", f.Name(), DecisionName, AdminName)
+			return s, fmt.Errorf("the service manager passes a socket %q: want %s and %s (FileDescriptorName=, or a key of Sockets)", f.Name(), DecisionName, AdminName)
 		}
 		if *to != nil {
 			return s, fmt.Errorf("the service manager passes two sockets named %s", f.Name())
@@ -137,7 +145,7 @@ func missingError(l *net.UnixListener, name string) error {
 	if l != nil {
 		return nil
 	}
-	return fmt.Errorf("the service manager passes no socket named %s (FileDescriptorName=)", name)
+	return fmt.Errorf("the service manager passes no socket named %s (FileDescriptorName=, or a key of Sockets)", name)
 }
 
 func (s sockets) close() {

@@ -1,4 +1,4 @@
-//go:build !linux
+//go:build !linux && !darwin
 
 package systemd
 
@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// checkListening fails: only systemd passes sockets in this way.
+// checkListening fails: no service manager of this system passes sockets.
 func checkListening(*os.File) error {
-	return errors.New("sockets are passed by a service manager only on Linux")
+	return errors.New("sockets are passed by a service manager only on Linux and macOS")
 }

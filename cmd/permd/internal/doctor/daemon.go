@@ -11,8 +11,8 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/daemon"
+	"github.com/permd/permd/cmd/permd/internal/service"
 	"github.com/permd/permd/internal/xdg"
-	"github.com/permd/permd/packaging"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 	"github.com/permd/permd/socket/native"
@@ -136,14 +136,14 @@ func isMachineSocket(path string, management bool) bool {
 
 func (x *examination) start() string {
 	if x.unitsInstalled() {
-		return "systemctl --user start " + packaging.DecisionSocket + " " + packaging.AdminSocket
+		return service.Here().Start
 	}
 	return "permd serve"
 }
 
 func (x *examination) restart() string {
 	if x.unitsInstalled() {
-		return "systemctl --user restart " + packaging.Service
+		return service.Here().Restart
 	}
 	return "end it (kill -TERM PID) and start it again: permd serve"
 }

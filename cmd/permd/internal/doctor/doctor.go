@@ -6,7 +6,6 @@ package doctor
 import (
 	"context"
 	"os"
-	"runtime"
 	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/findings"
@@ -33,9 +32,7 @@ func (x *examination) examine(ctx context.Context) {
 	if x.settings() {
 		x.rules(ctx)
 	}
-	if runtime.GOOS == "linux" {
-		x.units()
-	}
+	x.units()
 	x.daemon(ctx) // before the databases, which the daemon creates when it starts
 	x.databases(ctx)
 	setup.InspectHooks(x.root, &x.List)

@@ -72,10 +72,10 @@ func TestDoctorOutdatedUnits(t *testing.T) {
 	}
 	for _, u := range units {
 		u.Text = strings.Replace(u.Text, "[Unit]\n", "[Unit]\nX-Permd-Old=yes\n", 1)
-		if err := os.MkdirAll(service.Dir(x.dirs), 0o700); err != nil {
+		if err := os.MkdirAll(service.Here().Dir(x.dirs), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(service.Dir(x.dirs), u.Name), service.Marked(u.Text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(service.Here().Dir(x.dirs), u.Name), service.Marked(u.Text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

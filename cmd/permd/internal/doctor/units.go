@@ -7,16 +7,19 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/service"
-	"github.com/permd/permd/packaging"
 )
 
 // units checks the units that permd service install writes.
 func (x *examination) units() {
-	dir := service.Dir(x.dirs)
+	manager := service.Here()
+	if manager == nil {
+		return
+	}
+	dir := manager.Dir(x.dirs)
 	var missing []string
 	var unit []byte
 	changed, links := 0, 0
-	for _, name := range service.UnitNames {
+	for _, name := range manager.Names {
 		path := filepath.Join(dir, name)
 		data, there, own, err := service.ReadUnit(path)
 		switch {
@@ -32,12 +35,10 @@ func (x *examination) units() {
 			changed++
 			x.OK("units", "%s was changed by hand", path)
 		}
-		if name == packaging.Service {
-			unit = data
-		}
+		unit = data // of the last one, which starts the program
 	}
-	if len(missing) == len(service.UnitNames) {
-		x.OK("units", "none: permd service install writes them, so that systemd keeps the daemon running")
+	if len(missing) == len(manager.Names) {
+		x.OK("units", "none: permd service install writes them, so that %s keeps the daemon running", manager.Name)
 		return
 	}
 	if len(missing) > 0 {
@@ -47,16 +48,16 @@ func (x *examination) units() {
 	if links > 0 {
 		return
 	}
-	program, plain := packaging.Program(string(unit))
-	if plain && !x.program(program) {
+	program, plain := manager.Program(string(unit))
+	if plain && !x.program(manager, program) {
 		return
 	}
-	if changed == 0 && plain && unitsOutdated(dir, program) {
-		x.Warn("units", "permd service install --exec "+cli.Quote(program)+" && systemctl --user daemon-reload", "they are from another version of permd")
+	if changed == 0 && plain && x.unitsOutdated(manager, program) {
+		x.Warn("units", manager.Again("--exec "+cli.Quote(program)), "they are from another version of permd")
 	}
-	for _, link := range service.Links(dir) {
+	for _, link := range manager.Links(x.dirs) {
 		if _, err := os.Lstat(link); err != nil {
-			x.Warn("units", "systemctl --user enable --now "+packaging.DecisionSocket+" "+packaging.AdminSocket,
+			x.Warn("units", manager.Enable,
 				"%s is not enabled: the daemon is not there after the next login", filepath.Base(link))
 			return
 		}
@@ -65,13 +66,13 @@ func (x *examination) units() {
 }
 
 // program checks the program that the service starts.
-func (x *examination) program(path string) bool {
+func (x *examination) program(manager *service.Manager, path string) bool {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		x.Error("units", "permd service install && systemctl --user daemon-reload", "the service starts a program that is not there: %v", err)
+		x.Error("units", manager.Again(""), "the service starts a program that is not there: %v", err)
 	case !info.Mode().IsRegular() || info.Mode().Perm()&0o100 == 0:
-		x.Error("units", "permd service install && systemctl --user daemon-reload", "the service starts %s, which is not a program", path)
+		x.Error("units", manager.Again(""), "the service starts %s, which is not a program", path)
 	case info.Mode().Perm()&0o002 != 0:
 		x.Error("units", "chmod o-w "+cli.Quote(path), "everybody can change the program that the service starts: %s", path)
 	default:
@@ -81,13 +82,13 @@ func (x *examination) program(path string) bool {
 }
 
 // unitsOutdated reports whether this permd would write different units.
-func unitsOutdated(dir, program string) bool {
-	units, err := packaging.UserUnits(program)
+func (x *examination) unitsOutdated(manager *service.Manager, program string) bool {
+	units, err := manager.Units(program, x.dirs)
 	if err != nil {
 		return false
 	}
 	for _, u := range units {
-		data, err := os.ReadFile(filepath.Join(dir, u.Name))
+		data, err := os.ReadFile(filepath.Join(manager.Dir(x.dirs), u.Name))
 		if err != nil || string(data) != string(service.Marked(u.Text)) {
 			return true
 		}
@@ -97,6 +98,6 @@ func unitsOutdated(dir, program string) bool {
 
 // unitsInstalled reports whether there are units for this user.
 func (x *examination) unitsInstalled() bool {
-	_, err := os.Lstat(filepath.Join(service.Dir(x.dirs), packaging.DecisionSocket))
-	return err == nil
+	manager := service.Here()
+	return manager != nil && manager.Installed(x.dirs)
 }

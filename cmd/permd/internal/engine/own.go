@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/permd/permd/internal/xdg"
+	"github.com/permd/permd/packaging"
 )
 
 // Sockets are the places where a daemon listens: in its own folders or where the service
@@ -51,6 +52,9 @@ func ownFiles(dirs xdg.Dirs, at Sockets) []string {
 		if filepath.IsAbs(path) {
 			own = append(own, path)
 		}
+	}
+	if dirs.Agents != "" {
+		own = append(own, filepath.Join(dirs.Agents, packaging.AgentFile))
 	}
 	for _, dir := range []string{
 		"/etc/systemd/system", "/etc/systemd/user", "/usr/lib/systemd/system", "/usr/lib/systemd/user",

@@ -17,8 +17,8 @@ const afterDeadline = 2 * time.Second
 // After tells the daemon what a harness says after a tool, and returns the exit code. It
 // asks nothing, and it fails silently: the tool has run already, and the report is worth
 // less than the harness's time.
-func After(ctx context.Context, h *hook.Harness, in io.Reader, out, errw io.Writer) int {
-	if err := after(ctx, h, in); errors.Is(err, errMustAnswer) {
+func After(ctx context.Context, h *hook.Harness, o Options, in io.Reader, out, errw io.Writer) int {
+	if err := after(ctx, h, o, in); errors.Is(err, errMustAnswer) {
 		return write(h.Failed(nil, err.Error()), out, errw)
 	}
 	return write(h.AfterDone(), out, errw)
@@ -27,7 +27,7 @@ func After(ctx context.Context, h *hook.Harness, in io.Reader, out, errw io.Writ
 // errMustAnswer means that the harness waits for a decision.
 var errMustAnswer = errors.New("permd hook was told that the tool has run, at an event before it; its command line is wrong")
 
-func after(ctx context.Context, h *hook.Harness, stdin io.Reader) (err error) {
+func after(ctx context.Context, h *hook.Harness, o Options, stdin io.Reader) (err error) {
 	defer func() {
 		if recover() != nil {
 			err = errors.New("permd hook broke")
@@ -46,7 +46,7 @@ func after(ctx context.Context, h *hook.Harness, stdin io.Reader) (err error) {
 	case err != nil:
 		return err
 	}
-	c, err := client.Connect(ctx, client.Options{Timeout: afterDeadline})
+	c, err := client.Connect(ctx, client.Options{Timeout: afterDeadline, Machine: o.System})
 	if err != nil {
 		return err
 	}

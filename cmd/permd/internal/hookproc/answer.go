@@ -19,7 +19,7 @@ import (
 // seconds in the configurations that permd writes.
 const Deadline = 5 * time.Second
 
-func answer(ctx context.Context, h *hook.Harness, stdin io.Reader, wait time.Duration) (out hook.Output) {
+func answer(ctx context.Context, h *hook.Harness, stdin io.Reader, o Options) (out hook.Output) {
 	begun := time.Now()
 	defer func() {
 		if r := recover(); r != nil {
@@ -36,7 +36,7 @@ func answer(ctx context.Context, h *hook.Harness, stdin io.Reader, wait time.Dur
 	if err != nil {
 		return h.Failed(nil, err.Error())
 	}
-	w := waiter{Harness: h, Wait: wait, Limit: configuredLimit(h.Name), Unattended: h.Unattended(os.Getenv)}
+	w := waiter{Harness: h, Options: o, Limit: configuredLimit(h.Name), Unattended: h.Unattended(os.Getenv)}
 	d, err := w.Decide(ctx, req, begun)
 	if err != nil {
 		return h.Failed(req, noDecision(err))
@@ -47,7 +47,14 @@ func answer(ctx context.Context, h *hook.Harness, stdin io.Reader, wait time.Dur
 // noDecision says why there is no decision, and what to do, for a text that begins with permd's name.
 func noDecision(err error) string {
 	if errors.Is(err, client.ErrUnreachable) {
-		return "cannot decide, " + err.Error() + "; start it with: permd serve"
+		hint := "start it with: permd serve"
+		if said, ok := errors.AsType[interface {
+			error
+			Hint() string
+		}](err); ok {
+			hint = said.Hint()
+		}
+		return "cannot decide, " + err.Error() + "; " + hint
 	}
 	return "cannot decide, " + err.Error() + "; permd doctor looks for what is wrong"
 }

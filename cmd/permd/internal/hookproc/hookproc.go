@@ -22,32 +22,49 @@ import (
 )
 
 func init() {
-	h, after, wait := harness(os.Args)
+	h, after, o := harness(os.Args)
 	if h == nil {
 		return
 	}
 	// While packages are initialised, this goroutine is bound to its thread. Another one
 	// need not be woken for each message.
-	go func() { os.Exit(run(h, after, wait, os.Stdin, os.Stdout, os.Stderr)) }()
+	go func() { os.Exit(run(h, after, o, os.Stdin, os.Stdout, os.Stderr)) }()
 	select {}
 }
 
-// harness returns the harness of the command line permd hook HARNESS [--after | --wait DURATION],
-// nil for another one.
-func harness(args []string) (h *hook.Harness, after bool, wait time.Duration) {
-	after = len(args) == 4 && args[3] == "--after"
-	waits := false
-	if len(args) == 5 && args[3] == "--wait" {
-		wait, waits = ParseWait(args[4])
+// Options are what the command line of a hook says.
+type Options struct {
+	// Wait is how long the hook waits for a person, 0 for not at all.
+	Wait time.Duration
+	// System has the hook ask the machine's daemon alone.
+	System bool
+}
+
+// harness returns the harness of the command line permd hook HARNESS [--system] [--after |
+// --wait DURATION], nil for another one.
+func harness(args []string) (h *hook.Harness, after bool, o Options) {
+	if len(args) < 3 || args[1] != "hook" {
+		return nil, false, Options{}
 	}
-	if len(args) != 3 && !after && !waits || args[1] != "hook" {
-		return nil, false, 0
+	words := args[3:]
+	if len(words) > 0 && words[0] == "--system" {
+		o.System, words = true, words[1:]
 	}
-	return hook.ByName(args[2]), after, wait
+	switch ok := false; {
+	case len(words) == 1 && words[0] == "--after":
+		after = true
+	case len(words) == 2 && words[0] == "--wait":
+		if o.Wait, ok = ParseWait(words[1]); !ok {
+			return nil, false, Options{}
+		}
+	case len(words) > 0:
+		return nil, false, Options{}
+	}
+	return hook.ByName(args[2]), after, o
 }
 
 // run answers one hook as the whole process, and returns the exit code.
-func run(h *hook.Harness, after bool, wait time.Duration, in io.Reader, out, errw io.Writer) int {
+func run(h *hook.Harness, after bool, o Options, in io.Reader, out, errw io.Writer) int {
 	// Most harnesses proceed with the call when a hook dies of a signal. The signals are
 	// not given back, because the process ends.
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -55,14 +72,14 @@ func run(h *hook.Harness, after bool, wait time.Duration, in io.Reader, out, err
 	// error.
 	signal.Ignore(syscall.SIGPIPE)
 	if after {
-		return After(ctx, h, in, out, errw)
+		return After(ctx, h, o, in, out, errw)
 	}
-	return Answer(ctx, h, wait, in, out, errw)
+	return Answer(ctx, h, o, in, out, errw)
 }
 
-// Answer answers one hook, which waits for a person for that time, and returns the exit code.
-func Answer(ctx context.Context, h *hook.Harness, wait time.Duration, in io.Reader, out, errw io.Writer) int {
-	return write(answer(ctx, h, in, wait), out, errw)
+// Answer answers one hook, and returns the exit code.
+func Answer(ctx context.Context, h *hook.Harness, o Options, in io.Reader, out, errw io.Writer) int {
+	return write(answer(ctx, h, in, o), out, errw)
 }
 
 func write(answer hook.Output, out, errw io.Writer) int {

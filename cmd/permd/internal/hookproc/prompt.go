@@ -15,7 +15,7 @@ import (
 
 // Prompt serves Claude Code's permission-prompt tool until its input ends. Calls that wait for a
 // person hold up no others.
-func Prompt(ctx context.Context, wait time.Duration, version string, in io.Reader, out io.Writer) error {
+func Prompt(ctx context.Context, o Options, version string, in io.Reader, out io.Writer) error {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return fmt.Errorf("finding the working directory: %w", err)
@@ -29,7 +29,7 @@ func Prompt(ctx context.Context, wait time.Duration, version string, in io.Reade
 	defer cancel() // nobody reads the answers any more
 	to := &promptWriter{to: out}
 	// Claude Code asks this tool instead of a person.
-	w := &waiter{Harness: hook.ByName("claude"), Wait: wait, Unattended: true}
+	w := &waiter{Harness: hook.ByName("claude"), Options: o, Unattended: true}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 64<<10), hook.MaxInput)
 	for lines.Scan() {
@@ -37,13 +37,13 @@ func Prompt(ctx context.Context, wait time.Duration, version string, in io.Reade
 		if len(line) == 0 {
 			continue
 		}
-		if wait != 0 {
+		if o.Wait != 0 {
 			line = bytes.Clone(line) // the next one is read meanwhile
 		}
 		switch answer, call := p.Line(line); {
 		case call == nil:
 			err = to.write(answer)
-		case wait == 0:
+		case o.Wait == 0:
 			err = to.write(w.answerPrompt(ctx, call))
 		default:
 			calls.Go(func() {

@@ -47,8 +47,7 @@ func CheckWait(wait time.Duration) error {
 // waiter asks the daemon about calls, and waits for the answers of persons.
 type waiter struct {
 	Harness *hook.Harness
-	// Wait is how long a person may take; 0 means that nobody is waited for.
-	Wait time.Duration
+	Options
 	// Limit returns how long the harness lets the hook run; nil means for as long as it takes.
 	Limit func(ctx context.Context) (time.Duration, error)
 	// Unattended is set if nobody is in front of the harness.
@@ -69,7 +68,7 @@ func (w *waiter) Decide(ctx context.Context, r *hook.Request, begun time.Time) (
 			defer cancel()
 			asking, cancel := context.WithTimeoutCause(ctx, Deadline, errTooLong)
 			defer cancel()
-			c, err := client.Connect(asking, client.Options{Timeout: Deadline})
+			c, err := client.Connect(asking, client.Options{Timeout: Deadline, Machine: w.System})
 			if err != nil {
 				return nil, false, err
 			}

@@ -116,10 +116,14 @@ func OpenFile(root string) (*Log, error) {
 	return &Log{Journal{Reader: r}, func() { r.Close() }}, nil
 }
 
+// newerHint says how to go back to this version. The journal has no copies: an update only adds
+// to it, but an earlier version does not read what was added.
+const newerHint = "it was written by a newer permd: use that one again; nothing was changed. Or, while no daemon runs, move decisions.db* elsewhere and put the latest remember.db.backup-v* in the place of remember.db; what was chosen and decided since is not in them"
+
 // DatabaseFailure adds a hint to an error of a database.
 func DatabaseFailure(err error) error {
 	if errors.Is(err, sqlitedb.ErrNewer) {
-		return &cli.Failure{Code: cli.ExitError, Err: err, Hint: "it was written by a newer permd: use that one; nothing was changed"}
+		return &cli.Failure{Code: cli.ExitError, Err: err, Hint: newerHint}
 	}
 	if errors.Is(err, sqlitedb.ErrOlder) {
 		return &cli.Failure{Code: cli.ExitError, Err: err, Hint: "it was written by an earlier permd: start the daemon with permd serve, which updates it"}

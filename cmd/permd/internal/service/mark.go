@@ -9,24 +9,39 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/internal/xdg"
 )
 
-// markPrefix begins the first line of a unit that permd wrote. A digest of the rest
-// follows it: it tells a unit that an older permd wrote from one that was changed by
-// hand.
-const markPrefix = "# Written by permd service install; sha256 of what follows: "
+// markPrefix is in the first line of a unit that permd wrote, of a property list in the second. A
+// digest of the rest follows it: it tells a unit that an older permd wrote from one that was
+// changed by hand.
+const markPrefix = "Written by permd service install; sha256 of what follows: "
 
-// Marked returns a unit with its first line.
+// xmlDeclaration begins the first line of a property list, before which there is no comment.
+const xmlDeclaration = "<?xml "
+
+// Marked returns a unit with its mark.
 func Marked(text string) []byte {
 	sum := sha256.Sum256([]byte(text))
-	return []byte(markPrefix + hex.EncodeToString(sum[:]) + "\n" + text)
+	digest := hex.EncodeToString(sum[:])
+	if !strings.HasPrefix(text, xmlDeclaration) {
+		return []byte("# " + markPrefix + digest + "\n" + text)
+	}
+	declaration, rest, _ := strings.Cut(text, "\n")
+	return []byte(declaration + "\n<!-- " + markPrefix + digest + " -->\n" + rest)
 }
 
 // isOwnUnit reports whether data is a unit that permd wrote and nobody has changed.
 func isOwnUnit(data []byte) bool {
-	_, rest, ok := bytes.Cut(data, []byte("\n"))
+	first, rest, ok := bytes.Cut(data, []byte("\n"))
+	if bytes.HasPrefix(first, []byte(xmlDeclaration)) {
+		_, rest, ok = bytes.Cut(rest, []byte("\n"))
+		rest = slices.Concat(first, []byte("\n"), rest)
+	}
 	return ok && bytes.Equal(data, Marked(string(rest)))
 }
 
@@ -50,9 +65,9 @@ func ReadUnit(path string) (data []byte, there, own bool, err error) {
 }
 
 // checkUnchanged returns an error if one of the units was changed by hand.
-func checkUnchanged(dir, verb string) error {
-	for _, name := range UnitNames {
-		path := filepath.Join(dir, name)
+func (m *Manager) checkUnchanged(dirs xdg.Dirs, verb string) error {
+	for _, name := range m.Names {
+		path := filepath.Join(m.dir(dirs), name)
 		_, there, own, err := ReadUnit(path)
 		if err != nil {
 			return err

@@ -1,5 +1,6 @@
-// Package service writes, enables and removes the systemd units that run the daemon for
-// one user. It does not run systemctl, but returns the commands for the user to run.
+// Package service writes, enables and removes the units of systemd, and on macOS the agent of
+// launchd, that run the daemon for one user. It runs neither systemctl nor launchctl, but
+// returns the commands for the user to run.
 package service
 
 import (
@@ -28,29 +29,18 @@ type Report struct {
 	Next []string `json:"next"`
 }
 
-// Dir returns the folder of the user's units. The rules that protect permd's own files
-// contain the same path.
-func Dir(dirs xdg.Dirs) string {
-	return filepath.Join(filepath.Dir(dirs.Config), "systemd", "user")
-}
-
-// UnitNames are the names of the installed units.
-var UnitNames = []string{packaging.DecisionSocket, packaging.AdminSocket, packaging.Service}
-
-// Links returns the links that systemctl enable creates for the sockets.
-func Links(dir string) []string {
-	wants := filepath.Join(dir, "sockets.target.wants")
-	return []string{filepath.Join(wants, packaging.DecisionSocket), filepath.Join(wants, packaging.AdminSocket)}
-}
-
 // statusTimeout bounds the wait for the daemon's status.
 const statusTimeout = 10 * time.Second
 
-// StartedByHand returns the id of a daemon that systemd did not start, 0 if there is
-// none. systemd would replace its sockets.
-func StartedByHand(ctx context.Context, dirs xdg.Dirs) int {
-	for _, link := range Links(Dir(dirs)) {
-		if _, err := os.Lstat(link); err == nil {
+// StartedByHand returns the id of a daemon that the service manager did not start, 0 if
+// there is none. The service manager would replace its sockets.
+func (m *Manager) StartedByHand(ctx context.Context, dirs xdg.Dirs) int {
+	enabled := m.Links(dirs)
+	if len(enabled) == 0 {
+		enabled = []string{filepath.Join(m.dir(dirs), m.Names[0])}
+	}
+	for _, path := range enabled {
+		if _, err := os.Lstat(path); err == nil {
 			return 0
 		}
 	}
@@ -97,45 +87,58 @@ func Program(chosen string) (string, error) {
 	return path, nil
 }
 
-// Install writes the units into dir. If one of them must not be overwritten, it writes
-// none.
-func Install(dir string, units []packaging.Unit, force bool) (*Report, error) {
+// Installed reports whether there are units for this user, changed ones too.
+func (m *Manager) Installed(dirs xdg.Dirs) bool {
+	_, err := os.Lstat(filepath.Join(m.dir(dirs), m.Names[0]))
+	return err == nil
+}
+
+// Install writes the units. If one of them must not be overwritten, it writes none.
+func (m *Manager) Install(dirs xdg.Dirs, units []packaging.Unit, force bool) (*Report, error) {
+	dir := m.dir(dirs)
 	if !force {
-		if err := checkUnchanged(dir, "overwrite"); err != nil {
+		if err := m.checkUnchanged(dirs, "overwrite"); err != nil {
 			return nil, err
 		}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of units: %w", err)
 	}
+	for _, folder := range m.folders(dirs) {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return nil, fmt.Errorf("making the folder of a socket: %w", err)
+		}
+		if err := xdg.CheckOwn(folder, uint32(os.Geteuid()), 0o077); err != nil {
+			return nil, cli.Failf(cli.ExitError, "make it a folder of yours with mode 0700", "the folder of a socket: %v", err)
+		}
+	}
 	report := &Report{}
+	replaced := false
 	for _, u := range units {
 		path := filepath.Join(dir, u.Name)
-		have, _, _, err := ReadUnit(path)
+		have, there, _, err := ReadUnit(path)
 		if err != nil {
 			return nil, err
 		}
 		f := files.Change{Path: path, Action: "unchanged"}
 		if want := Marked(u.Text); !bytes.Equal(have, want) {
 			f.Action = "wrote"
+			replaced = replaced || there
 			if err := files.ReplaceUnsynced(path, want); err != nil {
 				return nil, fmt.Errorf("writing a unit: %w", err)
 			}
 		}
 		report.Files = append(report.Files, f)
 	}
-	report.Next = []string{
-		"systemctl --user daemon-reload",
-		"systemctl --user enable --now " + packaging.DecisionSocket + " " + packaging.AdminSocket,
-		"permd doctor",
-	}
+	report.Next = m.next(m.installed, replaced)
 	return report, nil
 }
 
-// Enable creates the links that systemctl enable creates: from the next login on,
-// systemd starts the daemon at the first connection.
-func Enable(dir string, report *Report) error {
-	for _, link := range Links(dir) {
+// SetEnabled creates the links that systemctl enable creates: from the next login on, the
+// service manager starts the daemon at the first connection. launchd needs none.
+func (m *Manager) SetEnabled(dirs xdg.Dirs, report *Report) error {
+	dir := m.dir(dirs)
+	for _, link := range m.links(dir) {
 		f := files.Change{Path: link, Action: "unchanged"}
 		if _, err := os.Lstat(link); errors.Is(err, fs.ErrNotExist) {
 			if err := os.MkdirAll(filepath.Dir(link), 0o700); err != nil {
@@ -150,26 +153,23 @@ func Enable(dir string, report *Report) error {
 		}
 		report.Files = append(report.Files, f)
 	}
-	report.Next = []string{
-		"systemctl --user daemon-reload",
-		"systemctl --user start " + packaging.DecisionSocket + " " + packaging.AdminSocket,
-		"permd doctor",
-	}
+	report.Next = m.next(m.enabled, false)
 	return nil
 }
 
 // Removable returns an error if Remove would refuse to remove the units.
-func Removable(dir string) error { return checkUnchanged(dir, "remove") }
+func (m *Manager) Removable(dirs xdg.Dirs) error { return m.checkUnchanged(dirs, "remove") }
 
 // Remove removes the units and the links to them.
-func Remove(dir string, force bool) (*Report, error) {
+func (m *Manager) Remove(dirs xdg.Dirs, force bool) (*Report, error) {
+	dir := m.dir(dirs)
 	if !force {
-		if err := checkUnchanged(dir, "remove"); err != nil {
+		if err := m.checkUnchanged(dirs, "remove"); err != nil {
 			return nil, err
 		}
 	}
 	report := &Report{}
-	for _, path := range Links(dir) {
+	for _, path := range m.links(dir) {
 		if info, err := os.Lstat(path); err != nil || info.Mode().Type() != fs.ModeSymlink {
 			continue // not enabled, or somebody else's file
 		}
@@ -179,7 +179,7 @@ func Remove(dir string, force bool) (*Report, error) {
 		report.Files = append(report.Files, files.Change{Path: path, Action: "removed"})
 	}
 	removed := false
-	for _, name := range UnitNames {
+	for _, name := range m.Names {
 		f := files.Change{Path: filepath.Join(dir, name), Action: "removed"}
 		switch err := os.Remove(f.Path); {
 		case errors.Is(err, fs.ErrNotExist):
@@ -192,11 +192,7 @@ func Remove(dir string, force bool) (*Report, error) {
 		report.Files = append(report.Files, f)
 	}
 	if removed {
-		// Stop first: systemd removes the sockets' files only while it knows the units.
-		report.Next = []string{
-			"systemctl --user stop " + strings.Join(UnitNames, " "),
-			"systemctl --user daemon-reload",
-		}
+		report.Next = m.next(m.removed, false)
 	}
 	return report, nil
 }

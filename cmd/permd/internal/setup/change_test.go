@@ -193,7 +193,7 @@ func TestClineFile(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "permd of mine")
 	script := filepath.Join(dir, "PreToolUse")
-	if err := os.WriteFile(script, clineFile(program, 0), 0o700); err != nil {
+	if err := os.WriteFile(script, clineFile(program, hookOptions{}), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ name, program, want string }{

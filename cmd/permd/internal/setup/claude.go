@@ -2,16 +2,15 @@ package setup
 
 import (
 	"path/filepath"
-	"time"
 )
 
 const claudeNote = "Claude Code 2.1.295 and newer stop a call when the hook takes longer than its limit; older ones go on with it"
 
-func claudePlaces(root, home string, wait time.Duration) []configPlace {
+func claudePlaces(root, home string, o hookOptions) []configPlace {
 	edit := &jsonHooks{
 		harness: "claude", lists: []jsonList{{[]string{"hooks", "PreToolUse"}, claudeEntry}},
 		after:       []jsonList{{[]string{"hooks", "PostToolUse"}, claudeAfter}, {[]string{"hooks", "Stop"}, claudeStop}},
-		offSwitches: []jsonSwitch{{[]string{"disableAllHooks"}, "true"}}, wait: wait, unit: 1, failClosedMember: `"onFailure":"block"`,
+		offSwitches: []jsonSwitch{{[]string{"disableAllHooks"}, "true"}}, options: o, unit: 1, failClosedMember: `"onFailure":"block"`,
 	}
 	notes := []string{restartNote, claudeNote}
 	return []configPlace{

@@ -2,7 +2,6 @@ package setup
 
 import (
 	"path/filepath"
-	"time"
 )
 
 const (
@@ -10,14 +9,14 @@ const (
 	codexNote  = "Codex goes on with a call when the hook takes longer than its limit"
 )
 
-func codexPlaces(root, home string, wait time.Duration) []configPlace {
+func codexPlaces(root, home string, o hookOptions) []configPlace {
 	return []configPlace{
 		{
-			name: "codex", mode: 0o600, edit: &tomlHooks{wait: wait}, notes: []string{codexTrust, codexNote},
+			name: "codex", mode: 0o600, edit: &tomlHooks{options: o}, notes: []string{codexTrust, codexNote},
 			path: filepath.Join(ownFolder("CODEX_HOME", home, ".codex"), "config.toml"),
 		},
 		{
-			name: "codex", managed: true, mode: 0o644, edit: &tomlHooks{managed: true, wait: wait}, notes: []string{restartNote, codexNote},
+			name: "codex", managed: true, mode: 0o644, edit: &tomlHooks{managed: true, options: o}, notes: []string{restartNote, codexNote},
 			path: systemFile(root, "etc/codex/requirements.toml", ""),
 		},
 	}

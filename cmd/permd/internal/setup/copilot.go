@@ -2,7 +2,6 @@ package setup
 
 import (
 	"path/filepath"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -12,8 +11,8 @@ import (
 
 const copilotNote = "Copilot goes on with a call, or asks, when the hook takes longer than its limit"
 
-func copilotPlaces(root, home string, wait time.Duration) []configPlace {
-	edit := &ownFile{harness: "copilot", wait: wait, text: copilotFile, earlier: copilotEarlier}
+func copilotPlaces(root, home string, o hookOptions) []configPlace {
+	edit := &ownFile{harness: "copilot", options: o, text: copilotFile, earlier: copilotEarlier}
 	notes := []string{restartNote, copilotNote}
 	return []configPlace{
 		{name: "copilot", path: filepath.Join(ownFolder("COPILOT_HOME", home, ".copilot"), "hooks", "permd.json"), mode: 0o600, edit: edit, notes: notes},
@@ -22,12 +21,12 @@ func copilotPlaces(root, home string, wait time.Duration) []configPlace {
 }
 
 // copilotFile is one of Copilot's files of hooks.
-func copilotFile(program string, wait time.Duration) []byte { return copilotHooks(program, wait, true) }
+func copilotFile(program string, o hookOptions) []byte { return copilotHooks(program, o, true) }
 
 // copilotEarlier is the file as earlier versions wrote it.
-func copilotEarlier(program string) []byte { return copilotHooks(program, 0, false) }
+func copilotEarlier(program string) []byte { return copilotHooks(program, hookOptions{}, false) }
 
-func copilotHooks(program string, wait time.Duration, after bool) []byte {
+func copilotHooks(program string, o hookOptions, after bool) []byte {
 	type hook struct {
 		Type    string `json:"type"`
 		Bash    string `json:"bash"`
@@ -38,9 +37,9 @@ func copilotHooks(program string, wait time.Duration, after bool) []byte {
 		PreToolUse  []hook `json:"preToolUse"`
 		PostToolUse []hook `json:"postToolUse,omitzero"`
 	}
-	list := hooks{PreToolUse: []hook{{"command", hookCommand(program, "copilot", wait), limitOf(wait), programPrefix + cli.Quote(program) + programSuffix}}}
+	list := hooks{PreToolUse: []hook{{"command", hookCommand(program, "copilot", o), limitOf(o.wait), programPrefix + cli.Quote(program) + programSuffix}}}
 	if after {
-		list.PostToolUse = []hook{{Type: "command", Bash: afterCommand(program, "copilot"), Limit: hookLimit}}
+		list.PostToolUse = []hook{{Type: "command", Bash: afterCommand(program, "copilot", o), Limit: hookLimit}}
 	}
 	text, err := json.Marshal(struct {
 		Version int   `json:"version"`

@@ -2,12 +2,11 @@ package setup
 
 import (
 	"path/filepath"
-	"time"
 )
 
-func cursorPlaces(root, home string, wait time.Duration) []configPlace {
+func cursorPlaces(root, home string, o hookOptions) []configPlace {
 	edit := &jsonHooks{
-		harness: "cursor", requiredSettings: []jsonSwitch{{[]string{"version"}, "1"}}, wait: wait, unit: 1, failClosedMember: `"failClosed":true`,
+		harness: "cursor", requiredSettings: []jsonSwitch{{[]string{"version"}, "1"}}, options: o, unit: 1, failClosedMember: `"failClosed":true`,
 	}
 	for _, event := range []string{"beforeShellExecution", "beforeMCPExecution", "beforeReadFile"} {
 		edit.lists = append(edit.lists, jsonList{[]string{"hooks", event}, cursorEntry})

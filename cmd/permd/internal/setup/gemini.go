@@ -2,7 +2,6 @@ package setup
 
 import (
 	"path/filepath"
-	"time"
 
 	"github.com/permd/permd/internal/jsonedit"
 )
@@ -12,11 +11,11 @@ const (
 	geminiManagedNote = "a person can still turn the hook off by its name in their own settings (hooksConfig.disabled): Gemini CLI adds both lists up"
 )
 
-func geminiPlaces(root, home string, wait time.Duration) []configPlace {
+func geminiPlaces(root, home string, o hookOptions) []configPlace {
 	edit := &jsonHooks{
 		harness: "gemini", lists: []jsonList{{[]string{"hooks", "BeforeTool"}, geminiEntry}}, after: []jsonList{{[]string{"hooks", "AfterTool"}, geminiEntry}}, dialect: jsonedit.Comments,
 		offSwitches: []jsonSwitch{{[]string{"hooksConfig", "enabled"}, "false"}, {[]string{"hooksConfig", "disabled"}, `"permd"`}},
-		wait:        wait, unit: 1000,
+		options:     o, unit: 1000,
 	}
 	pinned := *edit
 	// The user's own settings could turn it off; the managed settings win.

@@ -19,6 +19,23 @@ const hookLimit = int(hookproc.Margin / time.Second)
 // limitOf is hookLimit for a hook that waits for a person.
 func limitOf(wait time.Duration) int { return int((wait+time.Second-1)/time.Second) + hookLimit }
 
+// hookOptions are the options of the hooks that are written.
+type hookOptions struct {
+	wait   time.Duration // for a person
+	system bool          // ask the machine's daemon alone
+}
+
+// words returns what stands behind the name of the harness in a command line.
+func (o hookOptions) words() string {
+	if o.system {
+		return systemFlag + waitOption(o.wait)
+	}
+	return waitOption(o.wait)
+}
+
+// systemFlag is what stands in a command line that asks the machine's daemon alone.
+const systemFlag = " --system"
+
 // waitOption returns the words of a command line for a wait, "" for none.
 func waitOption(wait time.Duration) string {
 	if wait == 0 {
@@ -53,8 +70,8 @@ func cutWait(command string) (rest string, wait time.Duration) {
 type harness struct {
 	name string
 	// places returns the files in which it looks for hooks: the user's own and, if
-	// it has one, the managed one, below root. A hook waits for a person for that time.
-	places func(root, home string, wait time.Duration) []configPlace
+	// it has one, the managed one, below root.
+	places func(root, home string, o hookOptions) []configPlace
 	// timeout is its own for all hooks, in seconds; 0 if settings say it.
 	timeout int
 }
@@ -86,10 +103,10 @@ func hookHarnesses() []string {
 }
 
 // hookPlaces returns the files of a harness, nil for an unknown one.
-func hookPlaces(root, name, home string, wait time.Duration) []configPlace {
+func hookPlaces(root, name, home string, o hookOptions) []configPlace {
 	for _, h := range harnesses {
 		if h.name == name {
-			return h.places(root, home, wait)
+			return h.places(root, home, o)
 		}
 	}
 	return nil
@@ -120,27 +137,31 @@ func ownFolder(variable, home string, below ...string) string {
 // hookCommand returns the command line that a harness runs in a shell. If the
 // program fails in any way, such as when it is missing or killed, the command exits
 // with the code that blocks the call.
-func hookCommand(program, harness string, wait time.Duration) string {
-	return cli.Quote(program) + " hook " + harness + waitOption(wait) + " || exit 2"
+func hookCommand(program, harness string, o hookOptions) string {
+	return cli.Quote(program) + " hook " + harness + o.words() + " || exit 2"
 }
 
 // afterCommand returns the command line for events after a tool. Whatever fails, the
 // harness is not disturbed: the tool has run.
-func afterCommand(program, harness string) string {
-	return cli.Quote(program) + " hook " + harness + " --after || exit 0"
+func afterCommand(program, harness string, o hookOptions) string {
+	return cli.Quote(program) + " hook " + harness + hookOptions{system: o.system}.words() + " --after || exit 0"
 }
 
 // afterProgram returns the program in a command line that afterCommand returned, "" for any
 // other command line.
 func afterProgram(command, harness string) string {
-	return commandProgram(strings.TrimSuffix(command, " || exit 0"), " hook "+harness+" --after")
+	command, after := strings.CutSuffix(strings.TrimSuffix(command, " || exit 0"), " --after")
+	if !after {
+		return ""
+	}
+	return commandProgram(strings.TrimSuffix(command, systemFlag), " hook "+harness)
 }
 
 // hookProgram returns the program in a command line that hookCommand returned, ""
 // for any other command line.
 func hookProgram(command, harness string) string {
 	command, _ = cutWait(strings.TrimSuffix(command, " || exit 2"))
-	return commandProgram(command, " hook "+harness)
+	return commandProgram(strings.TrimSuffix(command, systemFlag), " hook "+harness)
 }
 
 func commandProgram(command, arguments string) string {

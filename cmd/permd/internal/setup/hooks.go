@@ -5,12 +5,13 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/service"
+	"github.com/permd/permd/internal/xdg"
 )
 
 // hookReport is the output of install and uninstall. Its JSON form is stable.
@@ -32,6 +33,9 @@ func (i *Installer) InstallHook(ctx context.Context, harness string, o *Options)
 	}
 	if err := checkWait(harness, o.Wait); err != nil {
 		return err
+	}
+	if o.System && !o.Managed {
+		return cli.Failf(cli.ExitUsage, "add --managed, or leave --system out", "only managed hooks ask the machine's daemon alone")
 	}
 	place, store, err := i.configPlace(harness, o)
 	if err != nil {
@@ -73,8 +77,15 @@ func (i *Installer) InstallHook(ctx context.Context, harness string, o *Options)
 		report.Backup = store.backup(place)
 	}
 	if o.Managed {
-		if runtime.GOOS == "linux" && !o.NoService {
+		switch {
+		case service.Here() == nil || o.NoService:
+		case o.System:
+			report.Next = append(report.Next, "systemctl enable --now permd.socket permd-admin.socket   # one daemon for all", "gpasswd --add USER permd   # for each user")
+		default:
 			report.Next = append(report.Next, "permd service install   # each user, for the daemon")
+			if i.Root == "" && machineDaemon() {
+				report.Notes = append(report.Notes, systemNote)
+			}
 		}
 		return i.reportHook(report)
 	}
@@ -82,6 +93,16 @@ func (i *Installer) InstallHook(ctx context.Context, harness string, o *Options)
 		return err
 	}
 	return i.reportHook(report)
+}
+
+// systemNote is for a managed hook that a daemon of the person's own may answer.
+const systemNote = "this machine has a daemon for all people, but the hook asks a daemon of a person's own first, which an agent could start with rules of its own; --system has it ask the machine's alone"
+
+// machineDaemon reports whether this machine has a daemon for all people, which may wait for its
+// first question.
+func machineDaemon() bool {
+	info, err := os.Lstat(xdg.MachineSocket(xdg.FromOS(), false).Path)
+	return err == nil && info.Mode().Type() == os.ModeSocket
 }
 
 // UninstallHook removes permd from the configuration of a harness.
@@ -152,7 +173,7 @@ func (i *Installer) configPlace(harness string, o *Options) (*configPlace, confi
 	dirs, err := account.Dirs(i.Root)
 	if o.Managed {
 		store := configStore{filepath.Join("/", i.Root, "var/lib/permd/hooks")}
-		if places := managedPlaces(hookPlaces(i.Root, harness, "", o.Wait), true); len(places) > 0 {
+		if places := managedPlaces(hookPlaces(i.Root, harness, "", hookOptions{o.Wait, o.System}), true); len(places) > 0 {
 			return &places[0], store, err
 		}
 		return nil, store, cli.Failf(cli.ExitUsage, "install it for each user: permd hook install "+harness, "%s has no managed settings", harness)
@@ -167,7 +188,7 @@ func (i *Installer) configPlace(harness string, o *Options) (*configPlace, confi
 	if err != nil {
 		return nil, configStore{}, err
 	}
-	return &managedPlaces(hookPlaces(i.Root, harness, home, o.Wait), false)[0], configStore{filepath.Join(dirs.Data, "hooks")}, nil
+	return &managedPlaces(hookPlaces(i.Root, harness, home, hookOptions{wait: o.Wait}), false)[0], configStore{filepath.Join(dirs.Data, "hooks")}, nil
 }
 
 func (i *Installer) reportHook(r *hookReport) error {

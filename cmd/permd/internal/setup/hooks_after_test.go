@@ -9,7 +9,7 @@ import (
 // to tell nothing after a tool, and are completed by another install, which changes
 // nothing else.
 func TestHooksOfEarlierVersions(t *testing.T) {
-	earlier := func(harness string) string { return hookCommand(testProgram, harness, 0) }
+	earlier := func(harness string) string { return hookCommand(testProgram, harness, hookOptions{}) }
 	for harness, tt := range map[string]struct{ earlier, silent string }{
 		"claude": {
 			`{"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [{"type": "command", "command": "` + earlier("claude") + `", "timeout": 10, "onFailure": "block"}]}]}}`,
@@ -62,12 +62,14 @@ func TestAfterIsNoAsk(t *testing.T) {
 		}
 	}
 	for command, want := range map[string]string{
-		"/usr/bin/permd hook claude --after || exit 0":   "/usr/bin/permd",
-		"'/opt/a b/permd' hook claude --after || exit 0": "/opt/a b/permd",
-		"/usr/bin/permd hook claude --after":             "/usr/bin/permd",
-		"/usr/bin/permd hook claude || exit 2":           "",
-		"/usr/bin/permd hook codex --after || exit 0":    "",
-		"tee log | permd hook claude --after || exit 0":  "",
+		"/usr/bin/permd hook claude --after || exit 0":          "/usr/bin/permd",
+		"'/opt/a b/permd' hook claude --after || exit 0":        "/opt/a b/permd",
+		"/usr/bin/permd hook claude --system --after || exit 0": "/usr/bin/permd",
+		"/usr/bin/permd hook claude --system || exit 2":         "",
+		"/usr/bin/permd hook claude --after":                    "/usr/bin/permd",
+		"/usr/bin/permd hook claude || exit 2":                  "",
+		"/usr/bin/permd hook codex --after || exit 0":           "",
+		"tee log | permd hook claude --after || exit 0":         "",
 	} {
 		if got := afterProgram(command, "claude"); got != want {
 			t.Errorf("%s: %q, want %q", command, got, want)

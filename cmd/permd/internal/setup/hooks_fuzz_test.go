@@ -24,7 +24,7 @@ func FuzzHooks(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, harness, text string) {
-		places := hookPlaces("/root-of-none", harness, "/home/ana", time.Duration(len(text)%3)*time.Minute)
+		places := hookPlaces("/root-of-none", harness, "/home/ana", hookOptions{wait: time.Duration(len(text)%3) * time.Minute, system: len(text)%2 == 1})
 		if len(places) == 0 || len(text) > 1<<16 {
 			return
 		}

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"bytes"
 	"os"
 	"strings"
 
@@ -17,7 +18,7 @@ func InspectHooks(root string, x *findings.List) {
 		return // the check of folders reports it
 	}
 	for _, harness := range hookHarnesses() {
-		for _, p := range hookPlaces(root, harness, home, 0) {
+		for _, p := range hookPlaces(root, harness, home, hookOptions{}) {
 			inspectHook(&p, x)
 		}
 	}
@@ -42,6 +43,9 @@ func inspectHook(p *configPlace, x *findings.List) {
 	again := "permd hook install " + p.name
 	if p.managed {
 		again = "sudo permd hook install " + p.name + " --managed"
+		if bytes.Contains(text, []byte(" hook "+p.name+systemFlag)) {
+			again += systemFlag
+		}
 	}
 	entries, err := p.edit.check(text)
 	if err != nil {

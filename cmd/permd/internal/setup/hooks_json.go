@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -23,10 +22,10 @@ type jsonHooks struct {
 	after            []jsonList   // at events after a tool
 	offSwitches      []jsonSwitch // settings that turn permd's hook off
 	dialect          jsonedit.Dialect
-	requiredSettings []jsonSwitch  // settings that are added if they are missing
-	wait             time.Duration // for a person
-	unit             int           // of timeouts: how many are a second
-	failClosedMember string        // the member that makes a failing hook block the call
+	requiredSettings []jsonSwitch // settings that are added if they are missing
+	options          hookOptions
+	unit             int    // of timeouts: how many are a second
+	failClosedMember string // the member that makes a failing hook block the call
 }
 
 // jsonList is an array of hooks, and the entry that is added to it.
@@ -68,7 +67,7 @@ func (h *jsonHooks) install(text []byte, program string) ([]byte, error) {
 		}
 	}
 	for _, list := range h.lists {
-		entry, err := json.Marshal(list.entry(hookCommand(program, h.harness, h.wait), limitOf(h.wait)*h.unit))
+		entry, err := json.Marshal(list.entry(hookCommand(program, h.harness, h.options), limitOf(h.options.wait)*h.unit))
 		if err != nil {
 			return nil, fmt.Errorf("encoding a hook: %w", err)
 		}
@@ -77,7 +76,7 @@ func (h *jsonHooks) install(text []byte, program string) ([]byte, error) {
 		}
 	}
 	for _, list := range h.after {
-		entry, err := json.Marshal(list.entry(afterCommand(program, h.harness), hookLimit*h.unit))
+		entry, err := json.Marshal(list.entry(afterCommand(program, h.harness, h.options), hookLimit*h.unit))
 		if err != nil {
 			return nil, fmt.Errorf("encoding a hook: %w", err)
 		}

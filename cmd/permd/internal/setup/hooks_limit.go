@@ -46,7 +46,7 @@ func HookLimit(root, harness string) (time.Duration, error) {
 		return 0, err
 	}
 	var all []int
-	for _, p := range hookPlaces(root, harness, home, 0) {
+	for _, p := range hookPlaces(root, harness, home, hookOptions{}) {
 		info, err := os.Stat(p.path)
 		if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfigFile {
 			continue // permd hook install does not write such files

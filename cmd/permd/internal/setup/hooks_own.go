@@ -3,7 +3,6 @@ package setup
 import (
 	"bytes"
 	"strings"
-	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/hookproc"
@@ -13,8 +12,8 @@ import (
 // get one more.
 type ownFile struct {
 	harness string
-	wait    time.Duration // for a person
-	text    func(program string, wait time.Duration) []byte
+	options hookOptions
+	text    func(program string, o hookOptions) []byte
 	// earlier is the file as earlier versions wrote it, which told nothing after a tool; nil
 	// if that is the same.
 	earlier func(program string) []byte
@@ -24,7 +23,7 @@ func (o *ownFile) install(text []byte, program string) ([]byte, error) {
 	if text != nil {
 		return nil, cli.Failf(cli.ExitError, "look at it; permd can be called from it with: permd hook "+o.harness, "there is another file in its place")
 	}
-	return o.text(program, o.wait), nil
+	return o.text(program, o.options), nil
 }
 
 func (o *ownFile) remove(text []byte) ([]byte, bool, error) {
@@ -43,7 +42,7 @@ func (o *ownFile) remove(text []byte) ([]byte, bool, error) {
 func (o *ownFile) check(text []byte) (e configEntries, err error) {
 	if program := o.program(text); program != "" {
 		e.program(program)
-		if !bytes.Equal(o.text(program, o.waitIn(text)), text) {
+		if !bytes.Equal(o.text(program, optionsIn(text, o.harness)), text) {
 			e.silent = append(e.silent, "the event after a tool")
 		}
 	} else if bytes.Contains(text, []byte(" hook "+o.harness)) {
@@ -60,28 +59,28 @@ func (o *ownFile) program(text []byte) string {
 			continue
 		}
 		rest, _, _ = strings.Cut(rest, programSuffix)
-		if program := hookProgram(rest+" hook "+o.harness, o.harness); program != "" && (bytes.Equal(o.text(program, o.waitIn(text)), text) || o.earlier != nil && bytes.Equal(o.earlier(program), text)) {
+		if program := hookProgram(rest+" hook "+o.harness, o.harness); program != "" && (bytes.Equal(o.text(program, optionsIn(text, o.harness)), text) || o.earlier != nil && bytes.Equal(o.earlier(program), text)) {
 			return program
 		}
 	}
 	return ""
 }
 
-// waitIn returns for how long the hook of a file waits for a person.
-func (o *ownFile) waitIn(text []byte) time.Duration {
-	_, rest, ok := bytes.Cut(text, []byte(" hook "+o.harness+waitFlag))
-	if !ok {
-		return 0
+// optionsIn returns the options of the first hook of a file, which is the one before a tool.
+func optionsIn(text []byte, harness string) (o hookOptions) {
+	_, rest, _ := bytes.Cut(text, []byte(" hook "+harness))
+	rest, o.system = bytes.CutPrefix(rest, []byte(systemFlag))
+	if rest, ok := bytes.CutPrefix(rest, []byte(waitFlag)); ok {
+		word := rest[:max(0, bytes.IndexAny(rest, " )"))]
+		o.wait, _ = hookproc.ParseWait(string(word))
 	}
-	word := rest[:max(0, bytes.IndexAny(rest, " )"))]
-	wait, _ := hookproc.ParseWait(string(word))
-	return wait
+	return o
 }
 
 // limits returns how long the harness lets the hooks of the file run that wait, in seconds. clineLimit
 // is no setting.
 func (o *ownFile) limits(text []byte) ([]int, error) {
-	wait := o.waitIn(text)
+	wait := optionsIn(text, o.harness).wait
 	switch {
 	case !bytes.Contains(text, []byte(waitFlag)):
 		return nil, nil

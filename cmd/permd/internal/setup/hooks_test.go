@@ -28,7 +28,7 @@ func placeOf(t *testing.T, harness string, managed bool) (*configPlace, configSt
 			t.Fatal(err)
 		}
 	}
-	places := managedPlaces(hookPlaces(filepath.Join(dir, "root"), harness, filepath.Join(dir, "home"), 0), managed)
+	places := managedPlaces(hookPlaces(filepath.Join(dir, "root"), harness, filepath.Join(dir, "home"), hookOptions{}), managed)
 	if len(places) != 1 {
 		t.Fatalf("%d places", len(places))
 	}
@@ -235,7 +235,7 @@ func TestHookRefused(t *testing.T) {
 		{"codex", "hooks that are off by the old name", "features.codex_hooks = false\n", "features.codex_hooks turns hooks off"},
 		{"codex", "an unfinished block", tomlBegin + "\n", "were changed"},
 		{"cline", "another's program", "#!/bin/sh\n", "another file in its place"},
-		{"cline", "permd's program, changed", string(clineFile(testProgram, 0)) + "# mine\n", "was changed"},
+		{"cline", "permd's program, changed", string(clineFile(testProgram, hookOptions{})) + "# mine\n", "was changed"},
 		{"copilot", "another's file", "{}", "another file in its place"},
 	}
 	for _, tt := range tests {
@@ -255,25 +255,29 @@ func TestHookRefused(t *testing.T) {
 
 func TestHookProgram(t *testing.T) {
 	for command, want := range map[string]string{
-		hookCommand("/usr/bin/permd", "claude", 0):         "/usr/bin/permd",
-		hookCommand(testProgram, "claude", 0):              testProgram,
-		"permd hook claude":                                "permd",
-		"/usr/bin/permd-2 hook claude":                     "/usr/bin/permd-2",
-		hookCommand(testProgram, "claude", 90*time.Second): testProgram,
-		"permd hook claude --wait 5m":                      "permd",
-		"permd hook claude --wait 5m --after":              "",
-		"permd hook claude --wait 2h":                      "",
-		"permd hook claude --wait 0s":                      "",
-		"permd hook claude --wait":                         "",
-		"permd hook claude --wait 5m; log":                 "",
-		"/usr/bin/permd hook codex":                        "",
-		"/usr/bin/other hook claude":                       "",
-		"permd hook claude --permission-prompt-tool":       "",
-		"log; permd hook claude":                           "",
-		"'a' 'permd' hook claude":                          "",
-		"'a'; 'permd' hook claude":                         "",
-		" hook claude":                                     "",
-		"":                                                 "",
+		hookCommand("/usr/bin/permd", "claude", hookOptions{}): "/usr/bin/permd",
+		hookCommand(testProgram, "claude", hookOptions{}):      testProgram,
+		"permd hook claude":            "permd",
+		"/usr/bin/permd-2 hook claude": "/usr/bin/permd-2",
+		hookCommand(testProgram, "claude", hookOptions{wait: 90 * time.Second}): testProgram,
+		"permd hook claude --wait 5m":                                           "permd",
+		hookCommand(testProgram, "claude", hookOptions{time.Minute, true}):      testProgram,
+		"permd hook claude --system || exit 2":                                  "permd",
+		"permd hook claude --system --after":                                    "",
+		"permd hook claude --wait 5m --system":                                  "",
+		"permd hook claude --wait 5m --after":                                   "",
+		"permd hook claude --wait 2h":                                           "",
+		"permd hook claude --wait 0s":                                           "",
+		"permd hook claude --wait":                                              "",
+		"permd hook claude --wait 5m; log":                                      "",
+		"/usr/bin/permd hook codex":                                             "",
+		"/usr/bin/other hook claude":                                            "",
+		"permd hook claude --permission-prompt-tool":                            "",
+		"log; permd hook claude":                                                "",
+		"'a' 'permd' hook claude":                                               "",
+		"'a'; 'permd' hook claude":                                              "",
+		" hook claude":                                                          "",
+		"":                                                                      "",
 	} {
 		if got := hookProgram(command, "claude"); got != want {
 			t.Errorf("%q runs %q, want %q", command, got, want)
@@ -358,7 +362,7 @@ func TestHookDocs(t *testing.T) {
 		if runtime.GOOS != "linux" {
 			continue // the organisation's are elsewhere
 		}
-		for _, p := range managedPlaces(hookPlaces("", harness, "/home", 0), true) {
+		for _, p := range managedPlaces(hookPlaces("", harness, "/home", hookOptions{}), true) {
 			if line += "`" + p.path + "` | "; !strings.Contains(string(text), line) {
 				t.Errorf("docs/hooks.md has no line %q", line)
 			}

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/BurntSushi/toml"
 
@@ -20,8 +19,8 @@ import (
 // its own at the end, between two marks: tables may be there whatever is
 // above them.
 type tomlHooks struct {
-	managed bool          // requirements.toml, which the organisation writes
-	wait    time.Duration // for a person
+	managed bool // requirements.toml, which the organisation writes
+	options hookOptions
 }
 
 const (
@@ -53,10 +52,10 @@ func (h *tomlHooks) block(program string, pin bool) string {
 			event, event, command, limit) // the path has nothing that TOML escapes
 	}
 	for _, event := range tomlEvents {
-		add(event, hookCommand(program, "codex", h.wait), limitOf(h.wait))
+		add(event, hookCommand(program, "codex", h.options), limitOf(h.options.wait))
 		fmt.Fprintln(&b)
 	}
-	add(tomlAfter, afterCommand(program, "codex"), hookLimit)
+	add(tomlAfter, afterCommand(program, "codex", h.options), hookLimit)
 	fmt.Fprintln(&b, tomlEnd)
 	return b.String()
 }

@@ -28,7 +28,7 @@ func TestHooksWait(t *testing.T) {
 				if checkWait(harness, wait) != nil {
 					continue // Cline
 				}
-				place := hookPlaces("/root-of-none", harness, "/home/ana", wait)[0]
+				place := hookPlaces("/root-of-none", harness, "/home/ana", hookOptions{wait: wait})[0]
 				var before []byte
 				if file.name != "no file" {
 					before = []byte(file.text)
@@ -79,7 +79,7 @@ func TestHookWaitsWithoutLimit(t *testing.T) {
 	for _, harness := range hookHarnesses() {
 		place, _ := placeOf(t, harness, false)
 		wait := 20 * time.Second
-		edit := hookPlaces("", harness, "/home/ana", wait)[0].edit
+		edit := hookPlaces("", harness, "/home/ana", hookOptions{wait: wait})[0].edit
 		text, err := edit.install(nil, testProgram)
 		if err != nil {
 			t.Fatal(err)

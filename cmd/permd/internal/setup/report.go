@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/files"
 	"github.com/permd/permd/cmd/permd/internal/service"
-	"github.com/permd/permd/packaging"
 )
 
 // installReport is the result for one configuration file. Its JSON form is stable.
@@ -65,33 +62,34 @@ func (i *Installer) confirmChange(c *configChange, s configStore, r *installRepo
 	return c.apply(s, uint32(os.Geteuid()))
 }
 
-// installUnits installs the systemd units of the daemon unless they exist, so that
-// the daemon runs when it is first asked.
+// installUnits installs the units of the daemon for the service manager of this system unless
+// they exist, so that the daemon runs when it is first asked.
 func (i *Installer) installUnits(ctx context.Context, program string, r *installReport, o *Options) error {
-	if runtime.GOOS != "linux" || o.NoService {
+	manager := service.Here()
+	if manager == nil || o.NoService {
 		return nil
 	}
 	dirs, err := account.Dirs(i.Root)
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(filepath.Join(service.Dir(dirs), packaging.DecisionSocket)); err == nil {
+	if manager.Installed(dirs) {
 		return nil
 	}
-	units, err := packaging.UserUnits(program)
+	units, err := manager.Units(program, dirs)
 	if err != nil {
 		return cli.Failf(cli.ExitError, "name another place with --exec, or use --no-service", "%s is written; the units are not: %v", r.File, err)
 	}
-	byHand := service.StartedByHand(ctx, dirs)
-	report, err := service.Install(service.Dir(dirs), units, false)
+	byHand := manager.StartedByHand(ctx, dirs)
+	report, err := manager.Install(dirs, units, false)
 	if err == nil {
-		err = service.Enable(service.Dir(dirs), report)
+		err = manager.SetEnabled(dirs, report)
 	}
 	if err != nil {
 		return fmt.Errorf("%s is written; the units are not: %w", r.File, err)
 	}
 	if byHand > 0 {
-		report.Next = slices.Insert(report.Next, 0, fmt.Sprintf("kill -TERM %d   # the daemon that runs without systemd", byHand))
+		report.Next = slices.Insert(report.Next, 0, fmt.Sprintf("kill -TERM %d   # the daemon that runs without %s", byHand, manager.Name))
 	}
 	r.Units, r.Next = report.Files, append(r.Next, report.Next...)
 	return nil

@@ -32,4 +32,6 @@ type Options struct {
 
 	// Managed changes the harness's managed settings. For hooks only.
 	Managed bool
+	// System has managed hooks ask the machine's daemon alone.
+	System bool
 }

@@ -60,7 +60,7 @@ func (i *Installer) Installed() ([]Installed, error) {
 
 func (i *Installer) installedHook(harness string, managed bool) ([]Installed, error) {
 	o := Options{Yes: true, Managed: managed}
-	if managed && len(managedPlaces(hookPlaces(i.Root, harness, "", 0), true)) == 0 {
+	if managed && len(managedPlaces(hookPlaces(i.Root, harness, "", hookOptions{}), true)) == 0 {
 		return nil, nil
 	}
 	place, store, err := i.configPlace(harness, &o)
