@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/permd/permd/socket/client"
+)
+
+// daemon is a real permd process of the fleet.
+type daemon struct {
+	name string
+	dir  string // has the home, the organisation's folder and the sockets
+	cmd  *exec.Cmd
+	log  *os.File
+}
+
+// buildPermd builds the program unless one is named.
+func buildPermd(ctx context.Context, named, dir string) (string, error) {
+	if named != "" {
+		return filepath.Abs(named)
+	}
+	program := filepath.Join(dir, "permd")
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/permd/permd/cmd/permd")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building permd: %w\n%s", err, out)
+	}
+	return program, nil
+}
+
+// startDaemon starts a daemon with the configuration that a machine has.
+func (f *fleet) startDaemon(ctx context.Context, program string, n int) (*daemon, error) {
+	m := f.newMachine(f.o.machines + n)
+	d := &daemon{name: m.name(), dir: filepath.Join(f.dir, "d"+fmt.Sprint(n))}
+	org := filepath.Join(d.dir, "root", "etc", "permd")
+	err := errors.Join(os.MkdirAll(org, 0o755), os.MkdirAll(d.run(), 0o700), os.MkdirAll(d.home(), 0o700))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(org, "opa.yaml"), []byte(m.config()), 0o644)
+	}
+	if err == nil {
+		d.log, err = os.Create(filepath.Join(d.dir, "log"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.cmd = exec.Command(program, "serve", "--root", filepath.Join(d.dir, "root"))
+	d.cmd.Env = []string{"HOME=" + d.home(), "XDG_RUNTIME_DIR=" + d.run(), "PATH=" + os.Getenv("PATH")}
+	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
+	if err := d.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting permd: %w", err)
+	}
+	deadline := time.Now().Add(time.Minute)
+	for {
+		_, err := d.bundle(ctx)
+		if err == nil {
+			return d, nil
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			text, _ := os.ReadFile(d.log.Name())
+			d.end()
+			return nil, fmt.Errorf("permd did not start: %w\n%s", err, text)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func (d *daemon) home() string { return filepath.Join(d.dir, "home") }
+func (d *daemon) run() string  { return filepath.Join(d.dir, "run") }
+
+// bundleState is what the status says of the bundle.
+type bundleState struct {
+	Revision string `json:"revision"`
+	Error    string `json:"error"`
+}
+
+func (d *daemon) call(ctx context.Context, socket, method string, params, result any) error {
+	c, err := client.Dial(ctx, filepath.Join(d.run(), socket), client.Options{})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return c.Call(ctx, method, params, result)
+}
+
+// bundle asks the daemon for its status.
+func (d *daemon) bundle(ctx context.Context) (bundleState, error) {
+	var s struct {
+		Bundle bundleState `json:"bundle"`
+	}
+	err := d.call(ctx, "permd-admin/admin.sock", "permd/status", struct{}{}, &s)
+	return s.Bundle, err
+}
+
+// verdict asks the daemon about a command of an agent.
+func (d *daemon) verdict(ctx context.Context, command string) (string, error) {
+	c, err := client.Dial(ctx, filepath.Join(d.run(), "permd/permd.sock"), client.Options{})
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	session := map[string]any{"sessionId": "s", "cwd": d.home(), "agent": map[string]string{"name": "claude-agent-acp", "version": "0.100.0"}, "client": map[string]string{"name": "fleet", "version": "1"}}
+	if err := c.Call(ctx, "permd/session", session, nil); err != nil {
+		return "", err
+	}
+	var got struct {
+		Decisions []struct {
+			Verdict string `json:"verdict"`
+		} `json:"decisions"`
+	}
+	err = c.Call(ctx, "permd/decide", map[string]any{"sessionId": "s", "calls": []any{
+		map[string]any{"callId": "c", "tool": map[string]string{"name": "Bash"}, "input": map[string]string{"command": command}},
+	}}, &got)
+	if err == nil && len(got.Decisions) != 1 {
+		err = errors.New("the daemon did not decide")
+	}
+	if err != nil {
+		return "", err
+	}
+	return got.Decisions[0].Verdict, nil
+}
+
+// await waits until the status of each daemon's bundle is as wanted.
+func (f *fleet) awaitDaemons(ctx context.Context, revision, problem string) error {
+	for _, d := range f.daemons {
+		deadline := time.Now().Add(f.limit())
+		for {
+			got, err := d.bundle(ctx)
+			if err == nil && got.Revision == revision && (got.Error == "") == (problem == "") && strings.Contains(got.Error, problem) {
+				break
+			}
+			if ctx.Err() != nil || time.Now().After(deadline) {
+				return fmt.Errorf("the daemon %s has revision %q and says %q (%w), want revision %q and %q", d.name, got.Revision, got.Error, errors.Join(err, ctx.Err()), revision, problem)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	return nil
+}
+
+// checkVerdict asks all daemons about a command.
+func (f *fleet) checkVerdict(ctx context.Context, command, want string) error {
+	for _, d := range f.daemons {
+		got, err := d.verdict(ctx, command)
+		if err != nil || got != want {
+			return fmt.Errorf("the daemon %s answers %q to %q (%w), want %q", d.name, got, command, err, want)
+		}
+	}
+	return nil
+}
+
+func (d *daemon) end() {
+	if d.cmd != nil && d.cmd.Process != nil {
+		_ = d.cmd.Process.Signal(syscall.SIGTERM)
+		_ = d.cmd.Wait()
+	}
+	if d.log != nil {
+		d.log.Close()
+	}
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
+	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/bundles"
+	"github.com/permd/permd/rego"
+)
+
+// stores opens stores of rules, as a daemon has one. The tables that all of them read are parsed
+// once.
+type stores struct {
+	table    *programs.Table
+	profiles *tools.Profiles
+}
+
+func newStores() (*stores, error) {
+	table, err := programs.Shipped()
+	if err != nil {
+		return nil, err
+	}
+	profiles, err := tools.ParseProfiles(rego.Profiles())
+	return &stores{table, profiles}, err
+}
+
+// open opens a store that begins with delivered rules, or without any.
+func (s *stores) open(ctx context.Context, b *bundles.Bundle) (*policy.Store, error) {
+	delivered := &policy.Delivered{Missing: "no bundle was taken yet"}
+	if b != nil {
+		delivered = &policy.Delivered{Files: b.Files}
+	}
+	return policy.Open(ctx, policy.Options{
+		Delivered: delivered, UID: uint32(os.Geteuid()), Base: rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Table: s.table,
+		Profiles: rego.Profiles(), ParsedProfiles: s.profiles,
+	})
+}
+
+// judge says whether the rules of bundles are good: each is compiled and tested once, for all
+// machines without a store of their own.
+type judge struct {
+	store *policy.Store
+
+	mu    sync.Mutex
+	known map[string]*verdict // by the bundle's digest
+	began int                 // how many were compiled
+}
+
+type verdict struct {
+	once sync.Once
+	err  error
+}
+
+func newJudge(ctx context.Context, s *stores) (*judge, error) {
+	store, err := s.open(ctx, nil)
+	return &judge{store: store, known: map[string]*verdict{}}, err
+}
+
+// deliver returns why a store would not take the rules of a bundle, or else has it kept.
+func (j *judge) deliver(ctx context.Context, b *bundles.Bundle, keep func() error) error {
+	j.mu.Lock()
+	v := j.known[b.Digest]
+	if v == nil {
+		v = new(verdict)
+		j.known[b.Digest] = v
+	}
+	j.mu.Unlock()
+	v.once.Do(func() {
+		v.err = j.store.Deliver(ctx, b.Files, nil)
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.began++
+	})
+	if v.err != nil {
+		return v.err
+	}
+	return keep()
+}
+
+// delivers is how rules come into force: in the machine's own store, or by the judge.
+type delivers func(ctx context.Context, b *bundles.Bundle, keep func() error) error
+
+func inStore(s *policy.Store) delivers {
+	return func(ctx context.Context, b *bundles.Bundle, keep func() error) error {
+		return s.Deliver(ctx, b.Files, keep)
+	}
+}
+
+// errDigest says that a store has other rules than the one of the judge.
+var errDigest = errors.New("a store has other rules than another with the same bundle")
+
+// sameRules returns an error if two stores would not decide by the same rules.
+func sameRules(x, y *policy.Store) error {
+	uid := uint32(os.Geteuid())
+	a, err := x.Snapshot(uid, "")
+	if err != nil {
+		return err
+	}
+	b, err := y.Snapshot(uid, "")
+	if err != nil {
+		return err
+	}
+	if a.Digest() != b.Digest() {
+		return errDigest
+	}
+	return nil
+}

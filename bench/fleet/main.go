@@ -1,0 +1,103 @@
+// Command fleet runs many simulated machines against a real nginx that serves their rules, and
+// takes each through what happens to a fleet: a rollout of signed rules, rules that are broken,
+// another key, an old revision, a rollback, an outage, a server that hangs, and a canary.
+//
+// Each machine is permd's client code with a folder of its own: it parses its opa.yaml, downloads
+// over TLS, verifies, refuses what may not follow, and keeps what it accepts. Only compiling rules
+// is shared: a store takes some megabytes and half a second, so that the rules of each bundle are
+// compiled and tested once, and by a few machines that have a store each, besides a few real
+// daemons. The program fails if a machine has other rules than it must have.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+)
+
+type options struct {
+	machines int
+	journals int
+	stores   int
+	daemons  int
+	poll     time.Duration
+	outage   time.Duration
+	calls    int
+	padding  int
+	server   string
+	nginx    string
+	program  string
+	only     string
+	asJSON   bool
+	headline bool
+	verbose  bool
+}
+
+// errUsage means that the flags are wrong.
+var errUsage = errors.New("the flags are wrong")
+
+func parse(args []string, w io.Writer) (options, error) {
+	var o options
+	f := flag.NewFlagSet("fleet", flag.ContinueOnError)
+	f.SetOutput(w)
+	f.IntVar(&o.machines, "machines", 1000, "simulated machines")
+	f.IntVar(&o.journals, "journals", -1, "machines among them that decide calls and send their log (-1: a tenth)")
+	f.IntVar(&o.stores, "stores", 3, "machines among them that compile all rules themselves")
+	f.IntVar(&o.daemons, "daemons", 2, "real daemons besides, as processes")
+	f.DurationVar(&o.poll, "poll", 2*time.Second, "least delay between two polls of a machine, in whole seconds; the most is twice that (permd's default: 60 s)")
+	f.DurationVar(&o.outage, "outage", 0, "how long the server is down (0: five times the longest delay)")
+	f.IntVar(&o.calls, "calls", 20, "calls that a machine with a journal decides in each of three scenarios")
+	f.IntVar(&o.padding, "rules", 200, "rules in a bundle, besides those of examples/policies/org")
+	f.StringVar(&o.server, "server", "nginx", "what serves: nginx, or go for the file server of this program")
+	f.StringVar(&o.nginx, "nginx", "", "the nginx program (default: found in PATH and in the folders of system programs)")
+	f.StringVar(&o.program, "permd", "", "the permd program of the daemons (default: built from this source)")
+	f.StringVar(&o.only, "only", "", "of the scenarios after the first rollout, run this one alone")
+	f.BoolVar(&o.asJSON, "json", false, "print JSON: a line for each scenario and one for the summary")
+	f.BoolVar(&o.headline, "headline", false, "print the summary alone")
+	f.BoolVar(&o.verbose, "v", false, "print what machines log")
+	if err := f.Parse(args); err != nil {
+		return o, errors.Join(errUsage, err)
+	}
+	if o.journals < 0 {
+		o.journals = max(1, o.machines/10)
+	}
+	if o.outage == 0 {
+		o.outage = 10 * o.poll
+	}
+	if f.NArg() > 0 || o.machines < 5 || o.journals > o.machines || o.stores < 1 || o.stores > o.machines || o.daemons < 0 || o.poll < time.Second ||
+		o.poll%time.Second != 0 || o.outage < time.Second || o.calls < 1 || o.padding < 0 || o.server != "nginx" && o.server != "go" {
+		fmt.Fprintln(w, "fleet: the flags do not fit together: at least 5 machines, as many journals and stores at most, whole seconds")
+		f.Usage()
+		return o, errUsage
+	}
+	return o, nil
+}
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == receiverCommand {
+		if err := receive(os.Args[2:], os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "fleet: receiver:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	o, err := parse(os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, o, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "fleet: error:", err)
+		stop()
+		os.Exit(1)
+	}
+}
