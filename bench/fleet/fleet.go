@@ -72,7 +72,7 @@ func (f *fleet) furnish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.site, err = newSite(f.dir, root, f.o.padding); err != nil {
+	if f.site, err = newSite(f.dir, root, f.o); err != nil {
 		return err
 	}
 	if f.receiver, err = startReceiver(f.dir); err != nil {
@@ -92,7 +92,7 @@ func (f *fleet) furnish(ctx context.Context) error {
 	if f.judge, err = newJudge(ctx, f.stores); err != nil {
 		return err
 	}
-	if err := f.publish(f.next(1)); err != nil {
+	if _, err := f.publish(ctx, f.next(1)); err != nil {
 		return err
 	}
 	f.idle = runtime.NumGoroutine()
@@ -165,14 +165,18 @@ func deny(n int) string {
 // tool is the command that an edition denies.
 func tool(n int) string { return fmt.Sprintf("edtool %d", n) }
 
-// publish has the server send a good edition from now on.
-func (f *fleet) publish(e edition) error {
+// publish has the server send a good edition from now on. As with `permd policy bundle build`, its
+// rules are compiled and tested before. It returns when machines could have it.
+func (f *fleet) publish(ctx context.Context, e edition) (at time.Time, err error) {
 	data, err := e.build(f.site)
 	if err != nil {
-		return err
+		return at, err
+	}
+	if err := f.judge.examine(ctx, data); err != nil {
+		return at, err
 	}
 	f.revision, f.good = e.revision, data
-	return f.site.publish(resource, data)
+	return time.Now(), f.site.publish(resource, data)
 }
 
 // publishBad has the server send a bundle that no machine may take.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
@@ -48,7 +49,7 @@ type judge struct {
 
 	mu    sync.Mutex
 	known map[string]*verdict // by the bundle's digest
-	began int                 // how many were compiled
+	took  time.Duration       // of the last that was examined
 }
 
 type verdict struct {
@@ -70,16 +71,23 @@ func (j *judge) deliver(ctx context.Context, b *bundles.Bundle, keep func() erro
 		j.known[b.Digest] = v
 	}
 	j.mu.Unlock()
-	v.once.Do(func() {
-		v.err = j.store.Deliver(ctx, b.Files, nil)
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.began++
-	})
+	v.once.Do(func() { v.err = j.store.Deliver(ctx, b.Files, nil) })
 	if v.err != nil {
 		return v.err
 	}
 	return keep()
+}
+
+// examine compiles and tests the rules of a bundle.
+func (j *judge) examine(ctx context.Context, data []byte) error {
+	b, err := bundles.Read(data, nil)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	err = j.deliver(ctx, b, func() error { return nil })
+	j.took = time.Since(start)
+	return err
 }
 
 // delivers is how rules come into force: in the machine's own store, or by the judge.

@@ -67,15 +67,11 @@ status: {service: audit}
 decision_logs:
   service: audit
   reporting: {min_delay_seconds: %[9]d, max_delay_seconds: %[10]d}
-`, m.name(), f.web.address(), answerWithin, f.site.ca(), f.site.token(), keyID, scope,
+`, m.name(), f.web.address(), f.o.answer/time.Second, f.site.ca(), f.site.token(), keyID, scope,
 		strings.ReplaceAll(strings.TrimSpace(f.site.key.public), "\n", "\n      "), least, 2*least)
 	return text + fmt.Sprintf("bundles:\n  org:\n    service: web\n    resource: %s\n    polling: {min_delay_seconds: %d, max_delay_seconds: %d}\n    signing: {keyid: %s, scope: %s}\n",
 		resource, least, 2*least, keyID, scope)
 }
-
-// answerWithin is how many seconds the server has for an answer: less than permd's 10, so that a
-// server that hangs is noticed within a short run.
-const answerWithin = 3
 
 // begin starts the machine, as a daemon starts: with what it has kept, and whether or not the
 // server answers.

@@ -43,7 +43,7 @@ func (f *fleet) outage(ctx context.Context, r *result) (err error) {
 	if err := errors.Join(f.unchanged(), pause(ctx, f.o.outage-time.Since(down))); err != nil {
 		return err
 	}
-	if err := f.publish(f.next(f.revision + 1)); err != nil {
+	if _, err := f.publish(ctx, f.next(f.revision+1)); err != nil {
 		return err
 	}
 	up := time.Now()

@@ -124,7 +124,7 @@ func (f *fleet) steady(ctx context.Context, r *result) error {
 	if err := f.decide(ctx); err != nil {
 		return err
 	}
-	if err := pause(ctx, 3*f.longest()); err != nil {
+	if err := pause(ctx, 2*f.longest()); err != nil {
 		return err
 	}
 	s, err := f.awaitWell(ctx, start)
@@ -132,9 +132,9 @@ func (f *fleet) steady(ctx context.Context, r *result) error {
 	return errors.Join(err, f.unchanged())
 }
 
-func (f *fleet) newPolicy(ctx context.Context, r *result) (err error) {
-	start := time.Now()
-	if err := f.publish(f.next(f.revision + 1)); err != nil {
+func (f *fleet) newPolicy(ctx context.Context, r *result) error {
+	start, err := f.publish(ctx, f.next(f.revision+1))
+	if err != nil {
 		return err
 	}
 	r.spread, err = f.awaitRevision(ctx, start, f.revision)
@@ -151,7 +151,7 @@ func (f *fleet) refused(ctx context.Context, r *result, e edition, why string) (
 	if r.spread, err = f.awaitProblem(ctx, start, why); err != nil {
 		return err
 	}
-	if err := pause(ctx, 3*f.longest()); err != nil {
+	if err := pause(ctx, 2*f.longest()); err != nil {
 		return err
 	}
 	if err := f.unchanged(); err != nil {
@@ -190,11 +190,12 @@ func (f *fleet) replay(ctx context.Context, r *result) error {
 	return f.refused(ctx, r, f.next(f.revision-1), fmt.Sprintf("revision %d is lower than %d", f.revision-1, f.revision))
 }
 
-func (f *fleet) rollback(ctx context.Context, r *result) (err error) {
-	start, now := time.Now(), f.revision
+func (f *fleet) rollback(ctx context.Context, r *result) error {
+	now := f.revision
 	e := f.next(now + 1)
 	e.rules = deny(now - 1)
-	if err := f.publish(e); err != nil {
+	start, err := f.publish(ctx, e)
+	if err != nil {
 		return err
 	}
 	want := fmt.Sprint(f.revision)

@@ -75,7 +75,7 @@ func repository(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-func newSite(dir, repository string, padding int) (*site, error) {
+func newSite(dir, repository string, o options) (*site, error) {
 	s := &site{dir: dir, clock: time.Now().Add(-time.Hour).Truncate(time.Second)}
 	var err error
 	if s.key, err = newKeyPair(); err != nil {
@@ -84,26 +84,37 @@ func newSite(dir, repository string, padding int) (*site, error) {
 	if s.other, err = newKeyPair(); err != nil {
 		return nil, err
 	}
-	names, err := filepath.Glob(filepath.Join(repository, "examples/policies/org/*.rego"))
+	var lines strings.Builder
+	lines.WriteString("deny:\n  connect:\n")
+	for n := range o.rules {
+		fmt.Fprintf(&lines, "    - {match: host-%x.example.com, reason: machine %d is closed}\n", uint32(n*2654435761), n)
+	}
+	s.rules = []source.File{
+		{Rel: "hosts/rules.yaml", Data: []byte(lines.String())},
+		{Rel: "hosts/calls_test.yaml", Data: []byte("deny:\n  - curl https://host-0.example.com/\nask:\n  - curl https://example.com/\n")},
+	}
+	if o.rego {
+		if err := s.addPolicies(filepath.Join(repository, "examples", "policies", "org")); err != nil {
+			return nil, err
+		}
+	}
+	return s, errors.Join(os.Mkdir(s.www(), 0o755), os.WriteFile(s.token(), []byte(token), 0o600), s.certify())
+}
+
+// addPolicies adds policies in Rego, with their tests.
+func (s *site) addPolicies(dir string) error {
+	names, err := filepath.Glob(filepath.Join(dir, "*.rego"))
 	if err != nil || len(names) == 0 {
-		return nil, errors.Join(err, errors.New("examples/policies/org has no rules"))
+		return errors.Join(err, fmt.Errorf("%s has no policies", dir))
 	}
 	for _, name := range names {
 		data, err := os.ReadFile(name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s.rules = append(s.rules, source.File{Rel: filepath.Base(name), Data: data})
 	}
-	if padding > 0 {
-		var lines strings.Builder
-		lines.WriteString("deny:\n  connect:\n")
-		for n := range padding {
-			fmt.Fprintf(&lines, "    - {match: host-%x.example.com, reason: machine %d is closed}\n", uint32(n*2654435761), n)
-		}
-		s.rules = append(s.rules, source.File{Rel: "hosts/rules.yaml", Data: []byte(lines.String())})
-	}
-	return s, errors.Join(os.Mkdir(s.www(), 0o755), os.WriteFile(s.token(), []byte(token), 0o600), s.certify())
+	return nil
 }
 
 // certify makes the certificates of an authority and of the server.
