@@ -35,8 +35,10 @@ type Status struct {
 	Sessions int           `json:"sessions"`
 	Policy   policy.Status `json:"policy"`
 	// Bundle is how rules of the organisation are delivered, nil if they are not.
-	Bundle  *orgbundle.Status `json:"bundle,omitzero"`
-	Journal journal.Status    `json:"journal"`
+	Bundle *orgbundle.Status `json:"bundle,omitzero"`
+	// Control is what else the organisation's opa.yaml names, nil if there is none.
+	Control *orgbundle.Control `json:"control,omitzero"`
+	Journal journal.Status     `json:"journal"`
 	// Sent is how far the journal was sent to the organisation's service, nil if it is not to be.
 	Sent *decisionlogs.Status `json:"decisionLogs,omitzero"`
 	// Lost are heads that the journal had when the daemon started last, and does not have.
@@ -74,7 +76,7 @@ func (d *daemon) status() Status {
 	s := Status{
 		PID: os.Getpid(), Version: buildinfo.Version(), Started: d.started, Digest: d.rules.Digest(),
 		Socket: d.sockets.Decision, Admin: d.sockets.Management, HTTP: d.sockets.HTTP, Sessions: d.engine.Sessions.Len(),
-		Policy: d.rules.Status(), Bundle: d.rules.Bundle.Status(), Shadow: d.shadow.Summary(), Journal: d.journal.Status(), Lost: d.lost, Memory: d.memory.Status(),
+		Policy: d.rules.Status(), Bundle: d.rules.Bundle.Status(), Control: d.rules.Bundle.Control(), Shadow: d.shadow.Summary(), Journal: d.journal.Status(), Lost: d.lost, Memory: d.memory.Status(),
 		Unasked: d.runs.list(), NotPlain: d.engine.NotPlain.Counts(),
 		Unanswered: d.engine.Mounts.Stuck(), Stuck: d.stuck(time.Now()), Sockets: d.files.list(), SelfCheck: d.watchdog.failure(),
 	}
