@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -17,6 +18,7 @@ import (
 // daemon is a real permd process of the fleet.
 type daemon struct {
 	name string
+	n    int    // among the daemons
 	dir  string // has the home, the organisation's folder and the sockets
 	cmd  *exec.Cmd
 	log  *os.File
@@ -38,11 +40,15 @@ func buildPermd(ctx context.Context, named, dir string) (string, error) {
 // startDaemon starts a daemon with the configuration that a machine has.
 func (f *fleet) startDaemon(ctx context.Context, program string, n int) (*daemon, error) {
 	m := f.newMachine(f.o.machines + n)
-	d := &daemon{name: m.name(), dir: filepath.Join(f.dir, "d"+fmt.Sprint(n))}
+	d := &daemon{name: m.name(), n: n, dir: filepath.Join(f.dir, "d"+fmt.Sprint(n))}
 	org := filepath.Join(d.dir, "root", "etc", "permd")
 	err := errors.Join(os.MkdirAll(org, 0o755), os.MkdirAll(d.run(), 0o700), os.MkdirAll(d.home(), 0o700))
 	if err == nil {
-		err = os.WriteFile(filepath.Join(org, "opa.yaml"), []byte(m.config()), 0o644)
+		kept := filepath.Join(d.home(), ".local", "share", "permd", "bundles")
+		err = errors.Join(os.MkdirAll(kept, 0o700), os.WriteFile(filepath.Join(kept, "machine-id"), []byte(m.id), 0o600))
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(org, "opa.yaml"), []byte(m.opaYAML()), 0o644)
 	}
 	if err == nil {
 		d.log, err = os.Create(filepath.Join(d.dir, "log"))
@@ -63,9 +69,8 @@ func (f *fleet) startDaemon(ctx context.Context, program string, n int) (*daemon
 			return d, nil
 		}
 		if ctx.Err() != nil || time.Now().After(deadline) {
-			text, _ := os.ReadFile(d.log.Name())
 			d.end()
-			return nil, fmt.Errorf("permd did not start: %w\n%s", err, text)
+			return nil, fmt.Errorf("permd did not start: %w\n%s", err, d.logged())
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -73,6 +78,37 @@ func (f *fleet) startDaemon(ctx context.Context, program string, n int) (*daemon
 
 func (d *daemon) home() string { return filepath.Join(d.dir, "home") }
 func (d *daemon) run() string  { return filepath.Join(d.dir, "run") }
+
+// logged returns the end of what the daemon has logged.
+func (d *daemon) logged() string {
+	text, err := os.ReadFile(d.log.Name())
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-4<<10):])
+}
+
+// machineOf is the simulated machine with the same configuration.
+func (f *fleet) machineOf(d *daemon) *machine { return f.newMachine(f.o.machines + d.n) }
+
+func (f *fleet) isDaemon(name string) bool {
+	return slices.ContainsFunc(f.daemons, func(d *daemon) bool { return d.name == name })
+}
+
+// configure gives the daemon the configuration that a machine has now.
+func (d *daemon) configure(ctx context.Context, m *machine) error {
+	name := filepath.Join(d.dir, "root", "etc", "permd", "opa.yaml")
+	if err := os.WriteFile(name+"~", []byte(m.opaYAML()), 0o644); err != nil {
+		return err
+	}
+	if err := os.Rename(name+"~", name); err != nil {
+		return err
+	}
+	if err := d.call(ctx, "permd-admin/admin.sock", "permd/reload", struct{}{}, nil); err != nil {
+		return fmt.Errorf("the daemon %s does not read its changed configuration: %w\n%s", d.name, err, d.logged())
+	}
+	return nil
+}
 
 // bundleState is what the status says of the bundle.
 type bundleState struct {
@@ -136,7 +172,7 @@ func (f *fleet) awaitDaemons(ctx context.Context, revision, problem string) erro
 				break
 			}
 			if ctx.Err() != nil || time.Now().After(deadline) {
-				return fmt.Errorf("the daemon %s has revision %q and says %q (%w), want revision %q and %q", d.name, got.Revision, got.Error, errors.Join(err, ctx.Err()), revision, problem)
+				return fmt.Errorf("the daemon %s has revision %q and says %q (%v), want revision %q and %q\n%s", d.name, got.Revision, got.Error, errors.Join(err, ctx.Err()), revision, problem, d.logged())
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
@@ -149,7 +185,7 @@ func (f *fleet) checkVerdict(ctx context.Context, command, want string) error {
 	for _, d := range f.daemons {
 		got, err := d.verdict(ctx, command)
 		if err != nil || got != want {
-			return fmt.Errorf("the daemon %s answers %q to %q (%w), want %q", d.name, got, command, err, want)
+			return fmt.Errorf("the daemon %s answers %q to %q (%v), want %q", d.name, got, command, err, want)
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/bundles"
 )
 
 // fleet is everything that runs.
@@ -31,11 +32,13 @@ type fleet struct {
 	report   *report
 	traffic  *traffic
 
-	decisions []*decisions.Record // of the real engine, for journals
-	revision  int                 // the last that was published and is good
-	good      []byte              // the bundle of that revision
-	idle      int                 // goroutines before any machine
-	storeMiB  float64             // what one store takes
+	decisions   []*decisions.Record // of the real engine, for journals
+	differs     []bool              // which of them the next rules decide otherwise
+	revision    int                 // the last that was published and is good
+	good        []byte              // the bundle of that revision
+	discovering bool                // opa.yaml of machines has discovery
+	idle        int                 // goroutines before any machine
+	storeMiB    float64             // what one store takes
 }
 
 // run makes a fleet and takes it through the scenarios. Its error says what did not hold.
@@ -230,9 +233,12 @@ func (f *fleet) await(ctx context.Context, from time.Time, machines []*machine, 
 			break
 		}
 		if ctx.Err() != nil || time.Now().After(deadline) {
-			revision, _ := left[0].inForce()
-			why, _ := left[0].problem()
-			return spread{}, fmt.Errorf("%d of %d machines are not there after %v; %s has revision %q and says %q (%w)",
+			revision, _ := left[0].has(bundles.Org)
+			why := left[0].delivery(bundles.Org).Error
+			if f.discovering {
+				why += left[0].delivery(bundles.Discovery).Error
+			}
+			return spread{}, fmt.Errorf("%d of %d machines are not there after %v; %s has revision %q and says %q (%v)",
 				len(left), len(machines), time.Since(from).Round(time.Second), left[0].name(), revision, why, ctx.Err())
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -246,7 +252,7 @@ func (f *fleet) await(ctx context.Context, from time.Time, machines []*machine, 
 func (f *fleet) awaitRevision(ctx context.Context, from time.Time, revision int) (spread, error) {
 	want := fmt.Sprint(revision)
 	s, err := f.await(ctx, from, f.machines, func(m *machine) (time.Time, bool) {
-		got, at := m.inForce()
+		got, at := m.has(bundles.Org)
 		return at, got == want
 	})
 	if err != nil {
@@ -259,8 +265,8 @@ func (f *fleet) awaitRevision(ctx context.Context, from time.Time, revision int)
 // something.
 func (f *fleet) awaitProblem(ctx context.Context, from time.Time, text string) (spread, error) {
 	s, err := f.await(ctx, from, f.machines, func(m *machine) (time.Time, bool) {
-		why, at := m.problem()
-		return at, strings.Contains(why, text)
+		s := m.delivery(bundles.Org)
+		return s.Since, strings.Contains(s.Error, text)
 	})
 	if err == nil {
 		err = f.awaitDaemons(ctx, fmt.Sprint(f.revision), text)
@@ -271,9 +277,8 @@ func (f *fleet) awaitProblem(ctx context.Context, from time.Time, text string) (
 // awaitWell waits until no machine says that something is wrong.
 func (f *fleet) awaitWell(ctx context.Context, from time.Time) (spread, error) {
 	s, err := f.await(ctx, from, f.machines, func(m *machine) (time.Time, bool) {
-		why, _ := m.problem()
-		at := m.checked()
-		return at, why == "" && at.After(from)
+		s := m.delivery(bundles.Org)
+		return s.Checked, s.Error == "" && s.Checked.After(from)
 	})
 	if err == nil {
 		err = f.awaitDaemons(ctx, fmt.Sprint(f.revision), "")
@@ -285,12 +290,12 @@ func (f *fleet) awaitWell(ctx context.Context, from time.Time) (spread, error) {
 func (f *fleet) unchanged() error {
 	want := fmt.Sprint(f.revision)
 	for _, m := range f.machines {
-		if got, _ := m.inForce(); got != want {
+		if got, _ := m.has(bundles.Org); got != want {
 			return fmt.Errorf("%s has revision %q, want %q", m.name(), got, want)
 		}
-		data, err := os.ReadFile(filepath.Join(m.dir, "bundles", "org-bundle.tar.gz"))
+		data, err := os.ReadFile(filepath.Join(m.kept(), "org-bundle.tar.gz"))
 		if err != nil || !slices.Equal(data, f.good) {
-			return fmt.Errorf("%s keeps another bundle than revision %s (%w)", m.name(), want, err)
+			return fmt.Errorf("%s keeps another bundle than revision %s (%v)", m.name(), want, err)
 		}
 	}
 	for _, m := range f.machines[1:f.o.stores] {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -31,6 +32,8 @@ type journalling struct {
 	stop    context.CancelFunc
 	done    chan struct{}
 	decided int // calls, in all
+
+	compared, different atomic.Int64 // of those that were decided while rules are tried
 }
 
 // begin opens the journal and sends what is in it, as a daemon does.
@@ -82,6 +85,20 @@ func (l *journalling) decide(ctx context.Context, n int) error {
 	return nil
 }
 
+// try is decide on a machine that tries other rules.
+func (l *journalling) try(ctx context.Context, n int) error {
+	for range n {
+		if l.fleet.differs[l.decided%len(l.fleet.decisions)] {
+			l.different.Add(1)
+		}
+		l.compared.Add(1)
+		if err := l.decide(ctx, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // records is a journal in the form of package decisionlogs.
 type records struct{ reader *journal.Reader }
 
@@ -121,8 +138,8 @@ func (c *collected) Append(_ context.Context, recs ...*decisions.Record) error {
 	return nil
 }
 
-// decide has the real engine decide the commands by rules, and returns the records.
-func decide(ctx context.Context, snap decisions.Snapshot, home string) ([]*decisions.Record, error) {
+// decide has the real engine decide commands by rules, and returns the records.
+func decide(ctx context.Context, snap decisions.Snapshot, home string, commands []string) ([]*decisions.Record, error) {
 	project := filepath.Join(home, "project")
 	if err := os.MkdirAll(filepath.Join(project, ".git"), 0o700); err != nil {
 		return nil, err

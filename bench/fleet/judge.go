@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy"
@@ -80,7 +81,7 @@ func (j *judge) deliver(ctx context.Context, b *bundles.Bundle, keep func() erro
 
 // examine compiles and tests the rules of a bundle.
 func (j *judge) examine(ctx context.Context, data []byte) error {
-	b, err := bundles.Read(data, nil)
+	b, err := bundles.Read(bundles.Org, data, nil)
 	if err != nil {
 		return err
 	}
@@ -90,26 +91,21 @@ func (j *judge) examine(ctx context.Context, data []byte) error {
 	return err
 }
 
-// delivers is how rules come into force: in the machine's own store, or by the judge.
-type delivers func(ctx context.Context, b *bundles.Bundle, keep func() error) error
-
-func inStore(s *policy.Store) delivers {
-	return func(ctx context.Context, b *bundles.Bundle, keep func() error) error {
-		return s.Deliver(ctx, b.Files, keep)
-	}
-}
-
 // errDigest says that a store has other rules than the one of the judge.
 var errDigest = errors.New("a store has other rules than another with the same bundle")
 
+// snapshot returns the rules of a store.
+func snapshot(s *policy.Store) (decisions.Snapshot, error) {
+	return s.Snapshot(uint32(os.Geteuid()), "")
+}
+
 // sameRules returns an error if two stores would not decide by the same rules.
 func sameRules(x, y *policy.Store) error {
-	uid := uint32(os.Geteuid())
-	a, err := x.Snapshot(uid, "")
+	a, err := snapshot(x)
 	if err != nil {
 		return err
 	}
-	b, err := y.Snapshot(uid, "")
+	b, err := snapshot(y)
 	if err != nil {
 		return err
 	}

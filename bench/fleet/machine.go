@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -9,8 +10,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/policy/bundles"
@@ -25,27 +24,34 @@ type machine struct {
 	dir   string
 
 	manager *management.Manager
-	deliver delivers
 	store   *policy.Store // nil if the judge compiles for it
 	log     *journalling  // nil if it decides nothing
+	start   string        // the revision that it had at its start, "" for none
 
-	mu      sync.Mutex
-	keeper  *bundles.Keeper
-	last    *bundles.Bundle
-	changed time.Time // when last was taken
-	start   string    // the revision that it had at its start, "" for none
+	mu        sync.Mutex
+	discovery *management.Discovery // nil without
+	config    *management.Config    // of the file
+	bundles   map[bundles.Kind]*kept
+}
+
+// kept is the last good bundle of a kind.
+type kept struct {
+	keeper *bundles.Keeper
+	last   *bundles.Bundle // nil for none
+	taken  time.Time       // when it was taken; zero if before the start
 }
 
 func (f *fleet) newMachine(n int) *machine {
-	return &machine{fleet: f, n: n, id: uuid.NewString(), dir: filepath.Join(f.dir, "machines", fmt.Sprint(n))}
+	chosen := n == 0 || n == f.o.machines-1 || n == f.o.machines // one with a store, one with a journal, a daemon
+	return &machine{fleet: f, n: n, id: newID(chosen), dir: filepath.Join(f.dir, "machines", fmt.Sprint(n))}
 }
 
 func (m *machine) name() string { return fmt.Sprintf("m%05d", m.n) }
 
-// config is the machine's opa.yaml.
-func (m *machine) config() string {
+// opaYAML is the machine's opa.yaml.
+func (m *machine) opaYAML() string {
 	f := m.fleet
-	least := int(f.o.poll / time.Second)
+	polling := fmt.Sprintf("{min_delay_seconds: %d, max_delay_seconds: %d}", f.o.poll/time.Second, f.longest()/time.Second)
 	text := fmt.Sprintf(`labels: {machine: %s}
 services:
   web:
@@ -66,48 +72,52 @@ keys:
 status: {service: audit}
 decision_logs:
   service: audit
-  reporting: {min_delay_seconds: %[9]d, max_delay_seconds: %[10]d}
-`, m.name(), f.web.address(), f.o.answer/time.Second, f.site.ca(), f.site.token(), keyID, scope,
-		strings.ReplaceAll(strings.TrimSpace(f.site.key.public), "\n", "\n      "), least, 2*least)
-	return text + fmt.Sprintf("bundles:\n  org:\n    service: web\n    resource: %s\n    polling: {min_delay_seconds: %d, max_delay_seconds: %d}\n    signing: {keyid: %s, scope: %s}\n",
-		resource, least, 2*least, keyID, scope)
+  reporting: %[9]s
+`, m.name(), f.web.address(), f.o.answer/time.Second, f.site.ca(), f.site.token(), keyID, scope, strings.ReplaceAll(strings.TrimSpace(f.site.key.public), "\n", "\n      "), polling)
+	section, name := "bundles:\n  org:\n", resource
+	if f.discovering {
+		section, name = "discovery:\n    decision: discovery/config\n", discoveryResource
+	}
+	return text + fmt.Sprintf("%s    service: web\n    resource: %s\n    polling: %s\n    signing: {keyid: %s, scope: %s}\n", section, name, polling, keyID, scope)
 }
 
 // begin starts the machine, as a daemon starts: with what it has kept, and whether or not the
 // server answers.
 func (m *machine) begin(ctx context.Context) error {
-	c, err := management.Parse("opa.yaml", []byte(m.config()))
+	c, err := management.Parse("opa.yaml", []byte(m.opaYAML()))
 	if err != nil {
 		return err
 	}
-	keeper := bundles.Keep(filepath.Join(m.dir, "bundles"), c.Verification(), time.Now)
-	last, err := keeper.Last()
-	if err != nil {
-		return fmt.Errorf("%s: %w", m.name(), err)
-	}
+	self := management.Machine{ID: m.id, Version: "fleet", Labels: map[string]string{"app": "permd"}}
+	discovery := management.OpenDiscovery(ctx, c, self, m.kept(), time.Now)
 	m.mu.Lock()
-	m.keeper, m.last, m.start = keeper, last, ""
-	if last != nil {
-		m.start = last.Revision
-	}
+	m.config, m.discovery, m.bundles = c, discovery, nil
+	err = m.open()
 	m.mu.Unlock()
-	m.deliver = m.fleet.judge.deliver
-	if m.n < m.fleet.o.stores {
-		if m.store == nil {
-			if m.store, err = m.fleet.stores.open(ctx, last); err != nil {
-				return err
-			}
+	if err != nil {
+		return err
+	}
+	m.start, _ = m.has(bundles.Org)
+	if m.n < m.fleet.o.stores && m.store == nil {
+		if m.store, err = m.fleet.stores.open(ctx, m.last(bundles.Org)); err != nil {
+			return err
 		}
-		m.deliver = inStore(m.store)
 	}
 	log := slog.New(slog.DiscardHandler)
 	if m.fleet.o.verbose {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("machine", m.name())
 	}
-	if m.manager, err = management.New(c, management.Options{ID: m.id, Log: log}); err != nil {
-		return err
-	}
-	if err := m.manager.TakeBundles(m.activate, func() {}); err != nil {
+	m.manager, err = management.New(c, management.Options{
+		Machine: self, Log: log, Discovery: discovery, Activate: m.activate, Counters: m.counters,
+		Applied: func() {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if err := m.open(); err != nil {
+				log.Error("what was kept cannot be read", "error", err)
+			}
+		},
+	})
+	if err != nil {
 		return err
 	}
 	if m.log != nil {
@@ -116,6 +126,35 @@ func (m *machine) begin(ctx context.Context) error {
 		}
 	}
 	return m.manager.Start(ctx)
+}
+
+// kept is the folder of what the machine keeps.
+func (m *machine) kept() string { return filepath.Join(m.dir, "bundles") }
+
+// open opens what is kept of the bundles of the configuration in force. What was in force before
+// stays. The caller holds the lock.
+func (m *machine) open() error {
+	effective, all := m.discovery.Effective(m.config), map[bundles.Kind]*kept{}
+	for _, kind := range []bundles.Kind{bundles.Org, bundles.Shadow} {
+		was := m.bundles[kind]
+		switch {
+		case effective.Sources[kind] == nil:
+			if was != nil && kind == bundles.Org {
+				all[kind] = was
+			}
+		case was != nil:
+			all[kind] = was
+		default:
+			k := &kept{keeper: bundles.Keep(kind, m.kept(), effective.Verification(kind), time.Now)}
+			var err error
+			if k.last, err = k.keeper.Last(); err != nil {
+				return fmt.Errorf("%s: %w", m.name(), err)
+			}
+			all[kind] = k
+		}
+	}
+	m.bundles = all
+	return nil
 }
 
 func (m *machine) end() error {
@@ -128,44 +167,69 @@ func (m *machine) end() error {
 }
 
 // activate does what a daemon does with a bundle.
-func (m *machine) activate(ctx context.Context, data []byte) (string, error) {
+func (m *machine) activate(ctx context.Context, kind bundles.Kind, data []byte) (string, error) {
 	m.mu.Lock()
-	b, known, err := m.keeper.Read(data)
-	last := m.last
+	k := m.bundles[kind]
+	if k == nil {
+		m.mu.Unlock()
+		return "", errors.New("the configuration is in force no more")
+	}
+	b, known, err := k.keeper.Read(data)
+	last := k.last
 	m.mu.Unlock()
 	if err != nil {
 		return "", err
 	}
-	if known && last != nil && last.Digest == b.Digest && (m.store == nil || m.store.Missing() == "") {
+	if known && last != nil && last.Digest == b.Digest && (kind == bundles.Shadow || m.store == nil || m.store.Missing() == "") {
 		return b.Revision, nil
 	}
-	err = m.deliver(ctx, b, func() error {
+	keep := func() error {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if err := m.keeper.Store(b, data); err != nil {
+		if err := k.keeper.Store(b, data); err != nil {
 			return fmt.Errorf("the bundle cannot be kept: %w", err)
 		}
-		m.last, m.changed = b, time.Now()
+		k.last, k.taken = b, time.Now()
 		return nil
-	})
+	}
+	switch {
+	case m.store == nil:
+		err = m.fleet.judge.deliver(ctx, b, keep)
+	case kind == bundles.Shadow:
+		err = m.store.DeliverShadow(ctx, b.Revision, b.Files, keep)
+	default:
+		err = m.store.Deliver(ctx, b.Files, keep)
+	}
 	return b.Revision, err
 }
 
-// inForce returns the revision that the machine has, "" for none, and since when.
-func (m *machine) inForce() (revision string, since time.Time) {
+// last returns the bundle of a kind that the machine has, nil for none.
+func (m *machine) last(kind bundles.Kind) *bundles.Bundle {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.last == nil {
-		return "", m.changed
+	if k := m.bundles[kind]; k != nil {
+		return k.last
 	}
-	return m.last.Revision, m.changed
+	return nil
 }
 
-// problem returns why the last download was not taken, "" if it was, and since when.
-func (m *machine) problem() (string, time.Time) {
-	s := m.manager.BundleStatus()
-	return s.Error, s.Since
+// has returns the revision of a kind that the machine has, "" for none, and since when.
+func (m *machine) has(kind bundles.Kind) (revision string, since time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.bundles[kind]
+	if k == nil || k.last == nil {
+		return "", since
+	}
+	return k.last.Revision, k.taken
 }
 
-// checked returns when the server last said what is in force.
-func (m *machine) checked() time.Time { return m.manager.BundleStatus().Checked }
+// delivery returns how the delivery of a kind of bundle is.
+func (m *machine) delivery(kind bundles.Kind) management.BundleStatus {
+	if kind == bundles.Discovery {
+		if s := m.manager.DiscoveryStatus(); s != nil {
+			return s.BundleStatus
+		}
+	}
+	return m.manager.BundleStatus(kind)
+}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/permd/permd/policy/bundles"
 )
 
 // decide has all machines with a journal decide calls.
@@ -69,8 +71,8 @@ func (f *fleet) hang(ctx context.Context, r *result) (err error) {
 		return err
 	}
 	if _, err = f.await(ctx, start, f.machines, func(m *machine) (time.Time, bool) {
-		why, at := m.problem()
-		return at, why != ""
+		s := m.delivery(bundles.Org)
+		return s.Since, s.Error != ""
 	}); err != nil {
 		return err
 	}

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
+
+	"github.com/permd/permd/policy/bundles"
 )
 
 // scenario is one thing that happens to the fleet. play returns when machines reached what
@@ -44,6 +45,7 @@ var scenarios = []scenario{
 	{"rollback", "the former rules, published with a higher revision", (*fleet).rollback},
 	{"outage", "the server is down, and comes back with a new policy", (*fleet).outage},
 	{"hang", "the server accepts connections and answers nothing", (*fleet).hang},
+	{"canary", "5 % of the machines try a policy, then all get it, as discovery says", (*fleet).canary},
 }
 
 // play plays a scenario and reports it.
@@ -111,11 +113,11 @@ func (f *fleet) first(ctx context.Context, r *result) (err error) {
 		return err
 	}
 	f.report.memory(f, before)
-	snap, err := f.machines[0].store.Snapshot(uint32(os.Geteuid()), "")
+	snap, err := snapshot(f.machines[0].store)
 	if err != nil {
 		return err
 	}
-	f.decisions, err = decide(ctx, snap, f.dir)
+	f.decisions, err = decide(ctx, snap, f.dir, commands)
 	return errors.Join(err, f.unchanged())
 }
 
@@ -200,7 +202,7 @@ func (f *fleet) rollback(ctx context.Context, r *result) error {
 	}
 	want := fmt.Sprint(f.revision)
 	r.spread, err = f.await(ctx, start, f.machines, func(m *machine) (time.Time, bool) {
-		got, at := m.inForce()
+		got, at := m.has(bundles.Org)
 		return at, got == want
 	})
 	if err == nil {

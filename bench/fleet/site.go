@@ -45,6 +45,11 @@ func newKeyPair() (keyPair, error) {
 	return keyPair{asPEM("PRIVATE KEY", private), asPEM("PUBLIC KEY", public)}, err
 }
 
+// signing is what signs with the key.
+func (k keyPair) signing() bundles.SigningKey {
+	return bundles.SigningKey{Key: k.private, Algorithm: "ES256", ID: keyID, Scope: scope}
+}
+
 func asPEM(kind string, data []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}))
 }
@@ -174,11 +179,11 @@ func (e edition) build(s *site) ([]byte, error) {
 	if e.rego != "" {
 		files = append(files, source.File{Rel: "more.rego", Data: []byte(e.rego)})
 	}
-	data, err := bundles.Build(bundles.Contents{Revision: fmt.Sprint(e.revision), Files: files})
+	data, err := bundles.Build(bundles.Contents{Kind: bundles.Org, Revision: fmt.Sprint(e.revision), Files: files})
 	if err != nil || e.unsigned {
 		return data, err
 	}
-	return bundles.Sign(data, bundles.SigningKey{Key: e.by.private, Algorithm: "ES256", ID: keyID, Scope: scope})
+	return bundles.Sign(data, e.by.signing())
 }
 
 // publish puts a file where the server sends it from, as a whole. nginx makes an ETag of the time

@@ -306,10 +306,15 @@ func (d *Delivery) change(ctx context.Context, text []byte, config *management.C
 	}
 	// What the old one has taken meanwhile counts.
 	d.mu.Lock()
+	effective := in.discovery.Effective(config)
 	for kind, k := range in.bundles {
-		if was := before.of(kind); was != nil && was.last != nil {
-			k.last = was.last
-			k.keeper = bundles.Keep(kind, d.dir(), in.discovery.Effective(config).Verification(kind), d.now)
+		was := before.of(kind)
+		if was == nil || was.last == nil {
+			continue
+		}
+		k.last, k.keeper = was.last, was.keeper
+		if effective.Sources[kind] != nil { // otherwise it stays in force, and none comes after it
+			k.keeper = bundles.Keep(kind, d.dir(), effective.Verification(kind), d.now)
 		}
 	}
 	d.in, d.manager, d.failed = in, m, ""
