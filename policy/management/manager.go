@@ -75,7 +75,7 @@ func New(c *Config, opts Options) (*Manager, error) {
 		services[name] = of
 	}
 	raw["services"] = services
-	m := &Manager{config: c, opts: opts, bundles: map[bundles.Kind]*bundlePlugin{}}
+	m := &Manager{config: c, opts: opts, bundles: make(map[bundles.Kind]*bundlePlugin)}
 	m.opts.setDefaults()
 	opa, err := plugins.New(encoded(raw), opts.Machine.ID, inmem.New(), plugins.Logger(logger{opts.Log, nil}), plugins.ConsoleLogger(logging.NewNoOpLogger()))
 	if err != nil {
@@ -139,7 +139,7 @@ func (m *Manager) discover(ctx context.Context, data []byte) (revision string, e
 func (m *Manager) replace(c *Config) (apply func(), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	made := map[bundles.Kind]*bundlePlugin{}
+	made := make(map[bundles.Kind]*bundlePlugin)
 	for _, kind := range []bundles.Kind{bundles.Org, bundles.Shadow} {
 		switch {
 		case c.Sources[kind] == nil:

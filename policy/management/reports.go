@@ -42,7 +42,7 @@ func (m *Manager) newReporter(c *Config) (*reporter, error) {
 	return &reporter{
 		plugin: status.New(of, m.opa).WithMetrics(metrics.New()), manager: m.opa,
 		wake: make(chan struct{}, 1), end: make(chan struct{}), done: make(chan struct{}),
-		dirty: map[*bundlePlugin]bool{}, all: map[bundles.Kind]*bundlePlugin{}, ready: map[string]bool{},
+		dirty: map[*bundlePlugin]bool{}, all: make(map[bundles.Kind]*bundlePlugin), ready: map[string]bool{},
 	}, nil
 }
 

@@ -52,7 +52,7 @@ func (c *Config) sameSource(other *Config, kind bundles.Kind) bool {
 
 // readSources takes the bundles and the discovery bundle.
 func (c *Config) readSources() *configError {
-	c.Sources = map[bundles.Kind]*Source{}
+	c.Sources = make(map[bundles.Kind]*Source)
 	all := section(c.raw, "bundles")
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		at := "bundles." + name

@@ -90,7 +90,7 @@ func (d *Delivery) keptOf(ctx context.Context, text []byte, config *management.C
 // open opens what is kept of the bundles of the configuration in force. What was in force before
 // stays, whatever its key is now, and also if the rules of org come from nowhere any more.
 func (d *Delivery) open(in, before *inForce) {
-	effective, all := in.discovery.Effective(in.config), map[bundles.Kind]*kept{}
+	effective, all := in.discovery.Effective(in.config), make(map[bundles.Kind]*kept)
 	for _, kind := range []bundles.Kind{bundles.Org, bundles.Shadow} {
 		was := before.of(kind)
 		if effective.Sources[kind] == nil {
