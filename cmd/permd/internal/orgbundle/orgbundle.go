@@ -93,13 +93,18 @@ func (d *Delivery) open(in, before *inForce) {
 	effective, all := in.discovery.Effective(in.config), make(map[bundles.Kind]*kept)
 	for _, kind := range []bundles.Kind{bundles.Org, bundles.Shadow} {
 		was := before.of(kind)
+		k := new(kept)
+		if was != nil && in == before {
+			k = was // a bundle that is being taken meanwhile is noted in it
+		}
 		if effective.Sources[kind] == nil {
 			if kind == bundles.Org && was != nil && was.last != nil {
-				all[kind] = &kept{keeper: was.keeper, last: was.last, damaged: was.damaged}
+				k.keeper, k.last, k.damaged = was.keeper, was.last, was.damaged
+				all[kind] = k
 			}
 			continue
 		}
-		k := &kept{keeper: bundles.Keep(kind, d.dir(), effective.Verification(kind), d.now)}
+		k.keeper = bundles.Keep(kind, d.dir(), effective.Verification(kind), d.now)
 		if was != nil && was.last != nil {
 			k.last, k.damaged = was.last, was.damaged
 		} else {

@@ -304,19 +304,8 @@ func (d *Delivery) change(ctx context.Context, text []byte, config *management.C
 	if old != nil {
 		old.Stop()
 	}
-	// What the old one has taken meanwhile counts.
 	d.mu.Lock()
-	effective := in.discovery.Effective(config)
-	for kind, k := range in.bundles {
-		was := before.of(kind)
-		if was == nil || was.last == nil {
-			continue
-		}
-		k.last, k.keeper = was.last, was.keeper
-		if effective.Sources[kind] != nil { // otherwise it stays in force, and none comes after it
-			k.keeper = bundles.Keep(kind, d.dir(), effective.Verification(kind), d.now)
-		}
-	}
+	d.takeOver(in, before)
 	d.in, d.manager, d.failed = in, m, ""
 	d.mu.Unlock()
 	if in.of(bundles.Shadow) == nil {
@@ -333,6 +322,22 @@ func (d *Delivery) change(ctx context.Context, text []byte, config *management.C
 	}
 	d.daemon.Log.Info("the changed opa.yaml is in force")
 	return nil
+}
+
+// takeOver has what was taken meanwhile count in a new configuration: bundles that were in force
+// before stay, and those that follow are verified as the new one says, if it names them.
+func (d *Delivery) takeOver(in, before *inForce) {
+	effective := in.discovery.Effective(in.config)
+	for kind, k := range in.bundles {
+		was := before.of(kind)
+		if was == nil || was.last == nil {
+			continue
+		}
+		k.last, k.keeper = was.last, was.keeper
+		if effective.Sources[kind] != nil {
+			k.keeper = bundles.Keep(kind, d.dir(), effective.Verification(kind), d.now)
+		}
+	}
 }
 
 // Manager returns what runs the services, and nil if there is no configuration. The error says why
