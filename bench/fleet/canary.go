@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"crypto/sha256"
-	_ "embed"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -28,13 +28,10 @@ const (
 // trying is the share of the machines that try new rules, in percent.
 const trying = 5
 
-//go:embed discovery.rego
-var discoveryPolicy string
-
-// tries reports whether the discovery policy has a machine try new rules.
+// tries reports whether the policy of examples/discovery has a machine try new rules.
 func tries(id string) bool {
-	sum := sha256.Sum256([]byte("first " + id))
-	return int(binary.BigEndian.Uint16(sum[:]))*100 < trying*65536
+	sum := sha256.Sum256([]byte("2027-01/" + id))
+	return int(binary.BigEndian.Uint16(sum[:]))%100 < trying
 }
 
 // newID returns an id of a machine; of one that tries new rules if chosen is set.
@@ -48,13 +45,18 @@ func newID(chosen bool) string {
 
 // discover publishes a discovery bundle that has a share of the machines try new rules.
 func (f *fleet) discover(revision, share int) error {
-	text := discoveryPolicy
+	policy, err := os.ReadFile(filepath.Join(f.repository, "examples", "discovery", "discovery.rego"))
+	if err != nil {
+		return err
+	}
+	text, polling := string(policy), fmt.Sprintf(`{"min_delay_seconds": %d, "max_delay_seconds": %d}`, f.o.poll/time.Second, f.longest()/time.Second)
 	for _, change := range [][2]string{
-		{"trying := 0", fmt.Sprintf("trying := %d", share)},
-		{`"min_delay_seconds": 60, "max_delay_seconds": 120`, fmt.Sprintf(`"min_delay_seconds": %d, "max_delay_seconds": %d`, f.o.poll/time.Second, f.longest()/time.Second)},
+		{"percent := 5\n", fmt.Sprintf("percent := %d\n", share)},
+		{`config.decision_logs.service := "control"`, `config.decision_logs := {"service": "control", "reporting": ` + polling + "}"},
+		{`"resource": name,`, `"resource": name, "polling": ` + polling + ","},
 	} {
 		if strings.Count(text, change[0]) != 1 {
-			return fmt.Errorf("discovery.rego must have %q exactly once", change[0])
+			return fmt.Errorf("examples/discovery/discovery.rego must have %q exactly once", change[0])
 		}
 		text = strings.Replace(text, change[0], change[1], 1)
 	}

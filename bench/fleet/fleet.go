@@ -19,8 +19,9 @@ import (
 
 // fleet is everything that runs.
 type fleet struct {
-	o   options
-	dir string
+	o          options
+	dir        string
+	repository string // the source of permd
 
 	site     *site
 	web      web
@@ -71,17 +72,17 @@ func run(ctx context.Context, o options, w io.Writer) (err error) {
 
 // furnish makes all that the machines need.
 func (f *fleet) furnish(ctx context.Context) error {
-	root, err := repository(ctx)
-	if err != nil {
+	var err error
+	if f.repository, err = repository(ctx); err != nil {
 		return err
 	}
-	if f.site, err = newSite(f.dir, root, f.o); err != nil {
+	if f.site, err = newSite(f.dir, f.repository, f.o); err != nil {
 		return err
 	}
 	if f.receiver, err = startReceiver(f.dir); err != nil {
 		return err
 	}
-	if f.web, err = f.newWeb(root); err != nil {
+	if f.web, err = f.newWeb(); err != nil {
 		return err
 	}
 	if err := f.web.start(ctx); err != nil {
@@ -129,7 +130,7 @@ func (f *fleet) furnish(ctx context.Context) error {
 }
 
 // newWeb makes the server, which is nil after an error.
-func (f *fleet) newWeb(repository string) (web, error) {
+func (f *fleet) newWeb() (web, error) {
 	if f.o.server == "go" {
 		g, err := newGoServer(f.site, f.receiver.addr)
 		if err != nil {
@@ -141,7 +142,7 @@ func (f *fleet) newWeb(repository string) (web, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := newNginx(program, repository, f.site, f.receiver.addr)
+	n, err := newNginx(program, f.repository, f.site, f.receiver.addr)
 	if err != nil {
 		return nil, err
 	}

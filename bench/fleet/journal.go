@@ -37,24 +37,13 @@ type journalling struct {
 }
 
 // begin opens the journal and sends what is in it, as a daemon does.
-func (l *journalling) begin(m *machine, c *management.Config, log *slog.Logger) error {
-	config, err := decisionlogs.ParseConfig(c.DecisionLogs)
-	if err != nil {
-		return err
-	}
+func (l *journalling) begin(m *machine, log *slog.Logger) (err error) {
 	if l.journal, err = journal.Open(journal.Options{Path: filepath.Join(m.dir, "decisions.db")}); err != nil {
 		return err
 	}
-	client := m.manager.Client(config.Service)
-	target := &decisionlogs.Target{
-		Config: config, Labels: c.Labels,
-		Post: func(ctx context.Context, path string, body []byte) (*http.Response, error) {
-			return client.WithHeader("Content-Type", "application/json").WithHeader("Content-Encoding", "gzip").WithBytes(body).Do(ctx, http.MethodPost, path)
-		},
-	}
 	u := decisionlogs.New(decisionlogs.Options{
 		Source: records{l.journal.Reader}, File: filepath.Join(m.dir, "sent"), Log: log,
-		Target: func() (*decisionlogs.Target, error) { return target, nil },
+		Target: func() (*decisionlogs.Target, error) { return target(m.manager) },
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	l.stop, l.done = stop, make(chan struct{})
@@ -63,6 +52,25 @@ func (l *journalling) begin(m *machine, c *management.Config, log *slog.Logger) 
 		u.Run(ctx)
 	}()
 	return nil
+}
+
+// target is where the configuration in force has the log sent, nil for nowhere.
+func target(m *management.Manager) (*decisionlogs.Target, error) {
+	c := m.Config()
+	if c.DecisionLogs == nil {
+		return nil, nil
+	}
+	config, err := decisionlogs.ParseConfig(c.DecisionLogs)
+	if err != nil {
+		return nil, err
+	}
+	client := m.Client(config.Service)
+	return &decisionlogs.Target{
+		Config: config, Labels: m.Labels(),
+		Post: func(ctx context.Context, path string, body []byte) (*http.Response, error) {
+			return client.WithHeader("Content-Type", "application/json").WithHeader("Content-Encoding", "gzip").WithBytes(body).Do(ctx, http.MethodPost, path)
+		},
+	}, nil
 }
 
 func (l *journalling) end() error {

@@ -54,31 +54,37 @@ func (m *machine) opaYAML() string {
 	polling := fmt.Sprintf("{min_delay_seconds: %d, max_delay_seconds: %d}", f.o.poll/time.Second, f.longest()/time.Second)
 	text := fmt.Sprintf(`labels: {machine: %s}
 services:
-  web:
-    url: https://%[2]s
-    response_header_timeout_seconds: %[3]d
-    tls: {ca_cert: %[4]s}
-  audit:
-    url: https://%[2]s
-    response_header_timeout_seconds: %[3]d
-    tls: {ca_cert: %[4]s}
-    credentials: {bearer: {token_path: %[5]s}}
+  control:
+    url: https://%s
+    response_header_timeout_seconds: %d
+    tls: {ca_cert: %s}
+    credentials: {bearer: {token_path: %s}}
 keys:
-  %[6]s:
+  %s:
     algorithm: ES256
-    scope: %[7]s
     key: |
-      %[8]s
-status: {service: audit}
-decision_logs:
-  service: audit
-  reporting: %[9]s
-`, m.name(), f.web.address(), f.o.answer/time.Second, f.site.ca(), f.site.token(), keyID, scope, strings.ReplaceAll(strings.TrimSpace(f.site.key.public), "\n", "\n      "), polling)
-	section, name := "bundles:\n  org:\n", resource
+      %s
+`, m.name(), f.web.address(), f.o.answer/time.Second, f.site.ca(), f.site.token(), keyID, strings.ReplaceAll(strings.TrimSpace(f.site.key.public), "\n", "\n      "))
 	if f.discovering {
-		section, name = "discovery:\n    decision: discovery/config\n", discoveryResource
+		return text + fmt.Sprintf(`discovery:
+  service: control
+  resource: %s
+  decision: discovery/config
+  polling: %s
+  signing: {keyid: %s}
+`, discoveryResource, polling, keyID)
 	}
-	return text + fmt.Sprintf("%s    service: web\n    resource: %s\n    polling: %s\n    signing: {keyid: %s, scope: %s}\n", section, name, polling, keyID, scope)
+	return text + fmt.Sprintf(`bundles:
+  org:
+    service: control
+    resource: %s
+    polling: %s
+    signing: {keyid: %s}
+status: {service: control}
+decision_logs:
+  service: control
+  reporting: %s
+`, resource, polling, keyID, polling)
 }
 
 // begin starts the machine, as a daemon starts: with what it has kept, and whether or not the
@@ -121,7 +127,7 @@ func (m *machine) begin(ctx context.Context) error {
 		return err
 	}
 	if m.log != nil {
-		if err := m.log.begin(m, c, log); err != nil {
+		if err := m.log.begin(m, log); err != nil {
 			return err
 		}
 	}

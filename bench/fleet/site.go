@@ -25,7 +25,6 @@ import (
 // Names in configurations and bundles.
 const (
 	keyID    = "release"
-	scope    = "permd"
 	resource = "org.tar.gz"
 )
 
@@ -47,7 +46,7 @@ func newKeyPair() (keyPair, error) {
 
 // signing is what signs with the key.
 func (k keyPair) signing() bundles.SigningKey {
-	return bundles.SigningKey{Key: k.private, Algorithm: "ES256", ID: keyID, Scope: scope}
+	return bundles.SigningKey{Key: k.private, Algorithm: "ES256", ID: keyID}
 }
 
 func asPEM(kind string, data []byte) string {
