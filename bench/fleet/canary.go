@@ -153,7 +153,7 @@ func (f *fleet) discoverFirst(ctx context.Context) error {
 	}
 	f.discovering = true
 	start := time.Now()
-	if err := all(f.machines, func(m *machine) error { return errors.Join(m.end(), m.begin(ctx)) }); err != nil {
+	if err := startAgain(ctx, f.machines); err != nil {
 		return err
 	}
 	for _, d := range f.daemons {
@@ -228,7 +228,7 @@ func (f *fleet) tryCalls(ctx context.Context, chosen []*machine, revision int) e
 			return fmt.Errorf("%s tries revision %q, and is chosen: %v", m.name(), got, tries(m.id))
 		}
 	}
-	err := all(chosen, func(m *machine) error {
+	err := all(chosen, doTogether, func(m *machine) error {
 		if m.log == nil {
 			return nil
 		}

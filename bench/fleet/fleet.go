@@ -56,7 +56,7 @@ func run(ctx context.Context, o options, w io.Writer) (err error) {
 	}
 	f.report.head(f)
 	for _, s := range scenarios {
-		if o.only != "" && s.name != o.only && s.name != firstRollout {
+		if s.name != firstRollout && len(o.only) > 0 && !slices.Contains(o.only, s.name) {
 			continue
 		}
 		if err := f.play(ctx, s); err != nil {
@@ -198,15 +198,33 @@ func (f *fleet) longest() time.Duration { return 2 * f.o.poll }
 // limit is when the program gives up waiting.
 func (f *fleet) limit() time.Duration { return time.Minute + 20*f.longest() }
 
-// all calls do for machines at the same time.
-func all(machines []*machine, do func(*machine) error) error {
+// How many machines start, and do other things, at the same time. More would wait for this machine's
+// processors, until what bounds the time of a journal's file system gives up.
+const (
+	startTogether = 4
+	doTogether    = 64
+)
+
+// all calls do for machines, many at the same time.
+func all(machines []*machine, together int, do func(*machine) error) error {
 	errs := make([]error, len(machines))
+	slots := make(chan struct{}, together)
 	var wait sync.WaitGroup
 	for i, m := range machines {
-		wait.Go(func() { errs[i] = do(m) })
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = do(m)
+		})
 	}
 	wait.Wait()
 	return errors.Join(errs...)
+}
+
+// startAgain ends machines and starts them anew.
+func startAgain(ctx context.Context, machines []*machine) error {
+	err := all(machines, doTogether, (*machine).end)
+	return errors.Join(err, all(machines, startTogether, func(m *machine) error { return m.begin(ctx) }))
 }
 
 // spread is when machines reached something, in seconds since it could be had.
@@ -309,7 +327,7 @@ func (f *fleet) unchanged() error {
 
 // allEnd stops all machines and the server, and returns an error if goroutines are left.
 func (f *fleet) allEnd() error {
-	err := all(f.machines, func(m *machine) error { return m.end() })
+	err := all(f.machines, doTogether, (*machine).end)
 	f.machines = nil
 	if err = errors.Join(err, f.web.stop()); err != nil {
 		return err
@@ -331,7 +349,7 @@ func (f *fleet) end() error {
 	for _, d := range f.daemons {
 		d.end()
 	}
-	_ = all(f.machines, func(m *machine) error {
+	_ = all(f.machines, doTogether, func(m *machine) error {
 		if m.manager == nil {
 			return nil
 		}

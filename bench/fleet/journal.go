@@ -74,6 +74,9 @@ func target(m *management.Manager) (*decisionlogs.Target, error) {
 }
 
 func (l *journalling) end() error {
+	if l.stop == nil { // it was never begun
+		return nil
+	}
 	l.stop()
 	<-l.done
 	return l.journal.Close()

@@ -17,6 +17,8 @@ import (
 	"os"
 	"os/signal"
 	"runtime/pprof"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -35,7 +37,7 @@ type options struct {
 	server   string
 	nginx    string
 	program  string
-	only     string
+	only     []string
 	asJSON   bool
 	headline bool
 	verbose  bool
@@ -62,7 +64,7 @@ func parse(args []string, w io.Writer) (options, error) {
 	f.StringVar(&o.server, "server", "nginx", "what serves: nginx, or go for the file server of this program")
 	f.StringVar(&o.nginx, "nginx", "", "the nginx program (default: found in PATH and in the folders of system programs)")
 	f.StringVar(&o.program, "permd", "", "the permd program of the daemons (default: built from this source)")
-	f.StringVar(&o.only, "only", "", "of the scenarios after the first rollout, run this one alone")
+	only := f.String("only", "", "of the scenarios after the first rollout, run these alone, as new,outage")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON: a line for each scenario and one for the summary")
 	f.BoolVar(&o.headline, "headline", false, "print the summary alone")
 	f.BoolVar(&o.verbose, "v", false, "print what machines log")
@@ -80,6 +82,16 @@ func parse(args []string, w io.Writer) (options, error) {
 	}
 	if o.outage == 0 {
 		o.outage = 10 * o.poll
+	}
+	for name := range strings.SplitSeq(*only, ",") {
+		if name == "" {
+			continue
+		}
+		if !slices.ContainsFunc(scenarios, func(s scenario) bool { return s.name == name }) {
+			fmt.Fprintf(w, "fleet: there is no scenario %q\n", name)
+			return o, errUsage
+		}
+		o.only = append(o.only, name)
 	}
 	if f.NArg() > 0 || o.machines < 5 || o.journals > o.machines || o.stores < 1 || o.stores > o.machines || o.daemons < 0 || o.poll < time.Second ||
 		o.poll%time.Second != 0 || o.outage < time.Second || o.calls < 1 || o.rules < 1 || o.answer < 0 || o.server != "nginx" && o.server != "go" {

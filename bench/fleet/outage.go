@@ -11,7 +11,7 @@ import (
 
 // decide has all machines with a journal decide calls.
 func (f *fleet) decide(ctx context.Context) error {
-	return all(f.journalling(), func(m *machine) error { return m.log.decide(ctx, f.o.calls) })
+	return all(f.journalling(), startTogether, func(m *machine) error { return m.log.decide(ctx, f.o.calls) })
 }
 
 func (f *fleet) journalling() []*machine { return f.machines[len(f.machines)-f.o.journals:] }
@@ -34,7 +34,7 @@ func (f *fleet) outage(ctx context.Context, r *result) (err error) {
 	}
 	// Some start anew without a server: one with a store, and some that have a log to send.
 	again := append([]*machine{f.machines[0]}, f.machines[len(f.machines)-max(1, len(f.machines)/10):]...)
-	if err := all(again, func(m *machine) error { return errors.Join(m.end(), m.begin(ctx)) }); err != nil {
+	if err := startAgain(ctx, again); err != nil {
 		return err
 	}
 	for _, m := range again {

@@ -35,7 +35,7 @@ type result struct {
 const firstRollout = "first"
 
 var scenarios = []scenario{
-	{firstRollout, "all machines start at once and get the first bundle", (*fleet).first},
+	{firstRollout, "all machines start and get the first bundle", (*fleet).first},
 	{"steady", "nothing new: machines poll", (*fleet).steady},
 	{"new", "a new signed policy", (*fleet).newPolicy},
 	{"broken", "a signed bundle whose rules do not compile", (*fleet).broken},
@@ -106,7 +106,7 @@ func pause(ctx context.Context, d time.Duration) error {
 
 func (f *fleet) first(ctx context.Context, r *result) (err error) {
 	before, start := heap(), time.Now()
-	if err := all(f.machines, func(m *machine) error { return m.begin(ctx) }); err != nil {
+	if err := all(f.machines, startTogether, func(m *machine) error { return m.begin(ctx) }); err != nil {
 		return err
 	}
 	if r.spread, err = f.awaitRevision(ctx, start, f.revision); err != nil {
@@ -121,7 +121,7 @@ func (f *fleet) first(ctx context.Context, r *result) (err error) {
 	return errors.Join(err, f.unchanged())
 }
 
-func (f *fleet) steady(ctx context.Context, r *result) error {
+func (f *fleet) steady(ctx context.Context, _ *result) error {
 	start := time.Now()
 	if err := f.decide(ctx); err != nil {
 		return err
@@ -129,8 +129,7 @@ func (f *fleet) steady(ctx context.Context, r *result) error {
 	if err := pause(ctx, 2*f.longest()); err != nil {
 		return err
 	}
-	s, err := f.awaitWell(ctx, start)
-	r.spread = s
+	_, err := f.awaitWell(ctx, start)
 	return errors.Join(err, f.unchanged())
 }
 
