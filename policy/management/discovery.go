@@ -142,8 +142,8 @@ type DiscoveryStatus struct {
 	Kept string `json:"kept,omitzero"`
 }
 
-// status returns how discovery is, nil without one.
-func (d *Discovery) status(of BundleStatus) *DiscoveryStatus {
+// Status returns how discovery is, with how its bundle is delivered; nil without discovery.
+func (d *Discovery) Status(of BundleStatus) *DiscoveryStatus {
 	if d == nil {
 		return nil
 	}

@@ -244,7 +244,7 @@ func (m *Manager) BundleStatus(kind bundles.Kind) BundleStatus {
 
 // DiscoveryStatus returns how discovery is, nil if it is not configured.
 func (m *Manager) DiscoveryStatus() *DiscoveryStatus {
-	return m.opts.Discovery.status(m.discovery.status())
+	return m.opts.Discovery.Status(m.discovery.status())
 }
 
 // Start starts the plugins.

@@ -75,6 +75,7 @@ func serve(ctx context.Context, streams cli.Streams, dirs xdg.Dirs, relocated bo
 	}
 	s.listensAt(at)
 	s.keepArguments()
+	s.rules.Bundle.Prepare(ctx, orgbundle.Daemon{Store: s.rules.Store, Log: log, Counters: s.shadow.Counters, Changed: s.healthChanged})
 	s.tryRules()
 	s.files.add("decision", s.decision)
 	s.files.add("admin", s.management)
@@ -183,7 +184,7 @@ func (s *server) run(ctx context.Context) error {
 		})
 	}
 	context.AfterFunc(serving, s.engine.Waiting.End)
-	s.rules.Bundle.Start(serving, orgbundle.Daemon{Store: s.rules.Store, Log: s.log, Counters: s.shadow.Counters, Changed: s.healthChanged})
+	s.rules.Bundle.Start(serving)
 	all.Go(func() { s.rules.Watch(serving) })
 	all.Go(func() { s.rules.Bundle.Run(serving) })
 	all.Go(func() { s.watch(serving) })

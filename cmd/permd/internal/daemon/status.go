@@ -83,7 +83,7 @@ func (d *daemon) status() Status {
 	s.Arguments, s.Sent = d.kept.Status(), d.sender.Status()
 	s.Verified = records.Verified(d.dirs)
 	s.Pauses, s.Locked = d.pausesInForce()
-	s.Degraded = s.Locked != "" || s.Bundle != nil && s.Bundle.Expired || s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" ||
+	s.Degraded = s.Locked != "" || s.Bundle != nil && s.Bundle.Expired || s.Control.Degraded() || s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" ||
 		s.Journal.Retention.Failing != "" || len(s.Memory.Degraded) > 0 || len(s.Unanswered) > 0 || len(s.Stuck) > 0 ||
 		len(s.Sockets) > 0 || s.SelfCheck != "" || s.Arguments.Failing != ""
 	return s

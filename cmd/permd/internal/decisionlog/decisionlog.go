@@ -29,6 +29,9 @@ import (
 // events.
 const policyDir = "log.d"
 
+// machineLabel is the label of events with the id that the machine has in status reports.
+const machineLabel = "machine"
+
 // file returns the path of the file that says how far the log was sent, one for each data
 // folder.
 func file(dirs xdg.Dirs) string {
@@ -131,9 +134,12 @@ func (t *target) make(m *management.Manager, config *management.Config, policies
 	if err != nil {
 		return nil, fmt.Errorf("nothing is sent: %w", err)
 	}
-	client := m.Client(c.Service)
+	client, labels := m.Client(c.Service), m.Labels()
+	if _, set := labels[machineLabel]; !set {
+		labels[machineLabel] = labels["id"] // which is the journal's in events
+	}
 	return &decisionlogs.Target{
-		Config: c, Policy: policy, Labels: m.Labels(),
+		Config: c, Policy: policy, Labels: labels,
 		Post: func(ctx context.Context, path string, body []byte) (*http.Response, error) {
 			return client.WithHeader("Content-Type", "application/json").WithHeader("Content-Encoding", "gzip").WithBytes(body).Do(ctx, http.MethodPost, path)
 		},

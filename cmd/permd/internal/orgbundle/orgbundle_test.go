@@ -62,7 +62,8 @@ func TestStartFails(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	changed := 0
-	d.Start(t.Context(), Daemon{Log: slog.New(slog.DiscardHandler), Changed: func() { changed++ }})
+	d.Prepare(t.Context(), Daemon{Log: slog.New(slog.DiscardHandler), Changed: func() { changed++ }})
+	d.Start(t.Context())
 	s := d.Status()
 	if changed != 1 || !strings.Contains(s.Error, "/nowhere/token") || !s.Unsigned || s.Source != "https://x/bundles/org" {
 		t.Errorf("%+v", s)

@@ -34,18 +34,26 @@ type daemon struct {
 	ctx context.Context // of the daemon, nil before Start
 }
 
-// Start begins to take bundles, and puts the one that is tried in its place. What cannot be started
-// is tried again, and in the status.
-func (d *Delivery) Start(ctx context.Context, of Daemon) {
+// Prepare has the last good bundle of those that are tried tried, and makes an id for this machine
+// if it has none. It is called before Start, and connects to nothing.
+func (d *Delivery) Prepare(ctx context.Context, of Daemon) {
 	d.reading.Lock()
 	defer d.reading.Unlock()
-	d.daemon.Daemon, d.daemon.ctx = of, ctx
-	if d.in == nil {
-		return
+	d.daemon.Daemon = of
+	if d.in != nil {
+		d.identify(ctx)
+		d.tryKept(ctx)
 	}
-	d.identify(ctx)
-	d.tryKept(ctx)
-	d.start(ctx)
+}
+
+// Start begins to take bundles. What cannot be started is in the status, and tried again.
+func (d *Delivery) Start(ctx context.Context) {
+	d.reading.Lock()
+	defer d.reading.Unlock()
+	d.daemon.ctx = ctx
+	if d.in != nil {
+		d.start(ctx)
+	}
 }
 
 // identify makes an id for this machine, if it has none, and evaluates what was discovered for it.
@@ -229,7 +237,7 @@ func (d *Delivery) Reload(ctx context.Context) error {
 	}
 	d.reading.Lock()
 	defer d.reading.Unlock()
-	if d.daemon.Store == nil {
+	if d.daemon.ctx == nil {
 		return nil
 	}
 	d.mu.Lock()

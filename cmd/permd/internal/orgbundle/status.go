@@ -68,6 +68,8 @@ func (d *Delivery) Control() *Control {
 	}
 	if d.manager != nil {
 		c.Discovery = d.manager.DiscoveryStatus()
+	} else if d.in != nil {
+		c.Discovery = d.in.discovery.Status(management.BundleStatus{})
 	}
 	if d.in.of(bundles.Shadow) != nil {
 		c.Shadow = d.statusOf(bundles.Shadow)
@@ -142,6 +144,11 @@ func lines(checked time.Time, expired bool, expires time.Time, kept, failed stri
 		list = append(list, text+": "+cli.Clip(failed, maxError))
 	}
 	return list
+}
+
+// Degraded reports whether opa.yaml is not in force as it is, or what was discovered is not.
+func (c *Control) Degraded() bool {
+	return c != nil && (c.Problem != "" || c.Discovery != nil && (c.Discovery.Revision == "" || c.Discovery.Expired))
 }
 
 // Lines says how the configuration is discovered, and what is tried.

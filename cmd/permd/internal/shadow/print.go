@@ -25,15 +25,12 @@ func (r *Report) Line() string {
 	return text + "; permd policy shadow"
 }
 
-// place says where the rules are.
+// place says where the rules are. Those of org's folder count besides a bundle.
 func (r *Report) place() string {
-	switch {
-	case r.Bundle == "":
-		return r.Folder
-	case r.Folder == "":
+	if r.Bundle != "" {
 		return "bundle " + r.Bundle
 	}
-	return "bundle " + r.Bundle + " and " + r.Folder
+	return r.Folder
 }
 
 func (r *Report) missed() (n int) {
