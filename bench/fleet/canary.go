@@ -240,11 +240,14 @@ func (f *fleet) tryCalls(ctx context.Context, chosen []*machine, revision int) e
 	deadline := time.Now().Add(f.limit())
 	for { // until the daemon that tries them has them
 		got, err := f.receiver.summary()
-		if err == nil && got.Machines[f.daemons[0].name]["shadow"].Revision == fmt.Sprint(revision) {
+		if err != nil {
+			return err
+		}
+		if got.Machines[f.daemons[0].name]["shadow"].Revision == fmt.Sprint(revision) {
 			break
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("the daemon %s does not report that it tries revision %d: %+v (%v)", f.daemons[0].name, revision, got.Machines[f.daemons[0].name], err)
+			return fmt.Errorf("the daemon %s does not report that it tries revision %d: %+v", f.daemons[0].name, revision, got.Machines[f.daemons[0].name])
 		}
 		if err := pause(ctx, 100*time.Millisecond); err != nil {
 			return err

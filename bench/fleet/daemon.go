@@ -172,7 +172,7 @@ func (f *fleet) awaitDaemons(ctx context.Context, revision, problem string) erro
 				break
 			}
 			if ctx.Err() != nil || time.Now().After(deadline) {
-				return fmt.Errorf("the daemon %s has revision %q and says %q (%v), want revision %q and %q\n%s", d.name, got.Revision, got.Error, errors.Join(err, ctx.Err()), revision, problem, d.logged())
+				return errors.Join(err, ctx.Err(), fmt.Errorf("the daemon %s has revision %q and says %q, want revision %q and %q\n%s", d.name, got.Revision, got.Error, revision, problem, d.logged()))
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
@@ -184,8 +184,11 @@ func (f *fleet) awaitDaemons(ctx context.Context, revision, problem string) erro
 func (f *fleet) checkVerdict(ctx context.Context, command, want string) error {
 	for _, d := range f.daemons {
 		got, err := d.verdict(ctx, command)
-		if err != nil || got != want {
-			return fmt.Errorf("the daemon %s answers %q to %q (%v), want %q", d.name, got, command, err, want)
+		if err != nil {
+			return fmt.Errorf("asking the daemon %s: %w", d.name, err)
+		}
+		if got != want {
+			return fmt.Errorf("the daemon %s answers %q to %q, want %q", d.name, got, command, want)
 		}
 	}
 	return nil

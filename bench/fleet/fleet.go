@@ -63,6 +63,7 @@ func run(ctx context.Context, o options, w io.Writer) (err error) {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
+	f.report.decisions = f.expected()
 	if err := f.allEnd(); err != nil {
 		return err
 	}

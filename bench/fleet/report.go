@@ -18,6 +18,7 @@ type report struct {
 	o       options
 	results []*result
 
+	decisions     int     // of all machines
 	perMachineKiB float64 // of memory, without a store
 	goroutines    float64 // of one machine
 	residentMiB   float64 // of this process, with all machines
@@ -44,7 +45,7 @@ type headline struct {
 	MachineCPU      float64 `json:"machinesCPUSeconds"`
 	ReceivedReports int64   `json:"statusReports"`
 	ReportBytes     float64 `json:"bytesPerStatusReport"`
-	DecisionBytes   float64 `json:"bytesPerDecisionStored"` // in the receiver's database
+	DecisionBytes   float64 `json:"bytesPerDecision"` // as it is uploaded, compressed, with headers
 }
 
 func (r *report) head(f *fleet) {
@@ -137,6 +138,13 @@ func (r *report) headline(f *fleet) headline {
 			h.ServerMicros = steady.ServerCPU * 1e6 / float64(steady.Requests)
 		}
 	}
+	uploaded := int64(0)
+	for _, one := range r.results {
+		uploaded += one.UploadBytes
+	}
+	if r.decisions > 0 {
+		h.DecisionBytes = float64(uploaded) / float64(r.decisions)
+	}
 	if used, err := cputime.Of(os.Getpid()); err == nil {
 		h.MachineCPU = used.Seconds()
 	}
@@ -159,8 +167,9 @@ func (r *report) summary(f *fleet) {
   have it after an outage in     %.1f s, with at most %d polls in a second
   poll, when nothing is new,     %.0f times a second, %.1f %% answered with 304, %.0f bytes a request, %.0f µs of nginx
   report their status            %.2f times a poll, %.0f bytes each
+  send their log                 with %.0f bytes a decision
 A machine takes %.0f KiB and %.1f goroutines here, a store of rules %.1f MiB; this process had %.0f MiB with all machines, and used %.0f s of processors.
 Every check held (%s).
 `, h.Machines, h.PollSeconds, 2*h.PollSeconds, h.RolloutAll, h.RecoveredAll, h.PeakReturn, h.PollsPerSecond, 100*h.NotModified, h.BytesPerPoll, h.ServerMicros,
-		h.ReportsPerPoll, h.ReportBytes, h.MachineKiB, h.Goroutines, h.StoreMiB, h.ResidentMiB, h.MachineCPU, time.Now().UTC().Format(time.DateOnly))
+		h.ReportsPerPoll, h.ReportBytes, h.DecisionBytes, h.MachineKiB, h.Goroutines, h.StoreMiB, h.ResidentMiB, h.MachineCPU, time.Now().UTC().Format(time.DateOnly))
 }
