@@ -3,11 +3,14 @@ package policy
 import (
 	"context"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/rules"
+	"github.com/permd/permd/policy/source"
+	"github.com/permd/permd/policy/weight"
 )
 
 // shadowGrowth is how much the heap may grow while shadow rules are evaluated, in
@@ -37,22 +40,29 @@ func (s *Store) loadShadow(ctx context.Context, immediate bool) {
 	defer s.trying.Unlock()
 	s.dueToTry.Store(false)
 	st := s.state.Load()
-	want := st.switches.Shadow
-	if want.Dir == "" {
+	want, dirs := st.switches.Shadow, []string{st.switches.Shadow.Dir}
+	tried := s.tried
+	if tried != nil {
+		want, dirs = Shadow{Layer: decisions.Org}, st.org.dirs
+	}
+	if want.Dir == "" && tried == nil {
 		if st.shadow != nil {
 			s.update(func(now *state) bool { now.shadow = nil; return true })
 		}
 		return
 	}
 	n := st.shadow
-	if n == nil || n.layer != want.Layer || n.dirs[0] != want.Dir {
-		n = &layerState{layer: want.Layer, uid: s.opts.UID, dirs: []string{want.Dir}, shadow: true}
+	if n == nil || n.layer != want.Layer || n.tried != tried || !slices.Equal(n.dirs, dirs) {
+		n = &layerState{layer: want.Layer, uid: s.opts.UID, dirs: dirs, shadow: true, tried: tried}
+		if tried != nil {
+			n.delivered = tried.files
+		}
 	}
 	if n.layer == decisions.User {
 		n = n.withOrg(st.org)
 	}
 	n = s.refresh(ctx, n, loadOptions{deadline: time.Now().Add(s.delays.load), immediate: immediate})
-	if len(n.folders) == 0 && n.state != StateDegraded {
+	if tried == nil && len(n.folders) == 0 && n.state != StateDegraded {
 		var ps diag.List
 		ps.FileErrorf(want.Dir, "make it, or change shadow in permd.toml", "there is no such folder")
 		n.active, n.digest, n.lastDigest = nil, "", ""
@@ -62,12 +72,55 @@ func (s *Store) loadShadow(ctx context.Context, immediate bool) {
 		}
 	}
 	s.update(func(now *state) bool {
-		if now.switches.Shadow != want {
+		if tried == nil && now.switches.Shadow != want {
 			return false // it has changed meanwhile, and is read once more
 		}
 		now.shadow = n
 		return true
 	})
+}
+
+// tried is a bundle whose rules are only tried.
+type tried struct {
+	revision string
+	files    []source.File
+}
+
+// DeliverShadow has rules tried in the place of those of org that are delivered; the files of org's
+// folder count besides, as they do for those. No files end that. As long as there are some, the
+// folder that the settings name is not tried. The rules go through all that rules in use go
+// through; after an error what was tried before still is. commit is as in [Store.Deliver].
+func (s *Store) DeliverShadow(ctx context.Context, revision string, files []source.File, commit func() error) error {
+	s.trying.Lock()
+	if len(files) == 0 {
+		had := s.tried != nil
+		s.tried = nil
+		s.trying.Unlock()
+		if had {
+			s.loadShadow(ctx, true)
+		}
+		return nil
+	}
+	defer s.trying.Unlock()
+	st := s.state.Load()
+	to := &tried{revision, files}
+	n := &layerState{layer: decisions.Org, uid: s.opts.UID, dirs: st.org.dirs, shadow: true, tried: to, delivered: files}
+	all := append(s.localInUse(st.org), files...)
+	err := weight.CheckText(decisions.Org, all)
+	if err == nil {
+		n = s.build(ctx, n, all, nil)
+		err = n.err()
+	}
+	if err == nil && commit != nil {
+		err = commit()
+	}
+	if err != nil {
+		return err
+	}
+	n.nonEmpty = source.NonEmpty(all)
+	s.tried = to
+	s.update(func(now *state) bool { now.shadow = n; return true })
+	return nil
 }
 
 // loadShadowLater is loadShadow without waiting for it.

@@ -53,6 +53,8 @@ type LayerStatus struct {
 	Problems []diag.Problem `json:"problems,omitzero"` // all of them
 	Warnings []diag.Problem `json:"warnings,omitzero"` // about the rules in use
 	Since    time.Time      `json:"since"`             // when it entered this state
+	// Bundle is the revision of the bundle that is tried, "" if rules of a folder are.
+	Bundle string `json:"bundle,omitzero"`
 	// Trust is what somebody's trust in the project comes to, nil if nobody trusts it.
 	Trust *Trust `json:"trust,omitzero"`
 }
@@ -169,6 +171,9 @@ func (n *layerState) status() LayerStatus {
 	out := LayerStatus{
 		Layer: n.layer, Project: n.project, Paths: n.dirs, State: n.state,
 		Files: n.files, Digest: n.digest, Since: n.since, Trust: n.assessed.status(n.state),
+	}
+	if n.tried != nil {
+		out.Bundle = n.tried.revision
 	}
 	if n.layer == decisions.User || n.layer == decisions.Project {
 		uid := n.uid

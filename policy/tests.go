@@ -59,6 +59,14 @@ func callTests(ctx context.Context, u *rules.Unit, c *rules.Layer, base map[stri
 	return calltest.Run(ctx, r, u.Files)
 }
 
+// FailedTests runs the tests of rules that were compiled of a unit with a table and profiles, those
+// in Rego and calls, as a daemon does before it uses the rules, and returns those that failed.
+func FailedTests(ctx context.Context, u *rules.Unit, c *rules.Layer, schema *input.Schema) diag.List {
+	failed := c.FailedTests(ctx, *u, schema)
+	results, ps := callTests(ctx, u, c, rego.Base(), schema, u.Profiles)
+	return append(append(failed, ps...), rules.Failures(results)...)
+}
+
 // failedCalls decides the calls of a layer that was just compiled, and returns those with
 // another verdict than the file says.
 func (s *Store) failedCalls(ctx context.Context, u *rules.Unit, c *rules.Layer) diag.List {

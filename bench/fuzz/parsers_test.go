@@ -54,7 +54,7 @@ var parsers = map[string]string{
 	"policy/bundles":               "policy/bundles.FuzzRead",
 	"policy/decisionlogs":          "policy/decisionlogs.FuzzConfig",
 	"policy/decisionlogs/masking":  "policy/decisionlogs/masking.FuzzMask",
-	"policy/management":            "policy/management.FuzzParse",
+	"policy/management":            "policy/management.FuzzParse policy/management.FuzzDiscovered",
 	"policy/imports":               "policy/imports.FuzzTranslate",
 	"policy/list":                  "policy/list.FuzzParse policy/list.FuzzNamed",
 	"policy/settings":              "policy/settings.FuzzParse",

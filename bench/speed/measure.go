@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/permd/permd/bench/internal/cputime"
 )
 
 // series is what is measured in each round: one server with requests of one kind.
@@ -61,7 +63,7 @@ func (w *world) turn(s *series, n *numbers, length time.Duration) (round, error)
 	errs := make([]error, s.Clients)
 	pid := server.cmd.Process.Pid
 	switched, switchErr := switches(pid)
-	before, cpuErr := cpuTime(pid)
+	before, cpuErr := cputime.Of(pid)
 	start := time.Now()
 	until := start.Add(length)
 	if s.Clients == 1 {
@@ -74,7 +76,7 @@ func (w *world) turn(s *series, n *numbers, length time.Duration) (round, error)
 		all.Wait()
 	}
 	elapsed := time.Since(start)
-	after, err := cpuTime(pid)
+	after, err := cputime.Of(pid)
 	if cpuErr == nil {
 		cpuErr = err
 	}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/permd/permd/bench/internal/cputime"
 	"github.com/permd/permd/socket/acp"
 )
 
@@ -100,7 +101,7 @@ func (b *proxiedAgent) turn(request string, length time.Duration) (round, error)
 	r := round{cpu: math.NaN(), switches: math.NaN()}
 	pid := b.cmd.Process.Pid
 	switched, switchErr := switches(pid)
-	before, cpuErr := cpuTime(pid)
+	before, cpuErr := cputime.Of(pid)
 	if err := b.orders.Encode(order{Request: request, Repeated: true, Length: length}); err != nil {
 		return r, err
 	}
@@ -111,7 +112,7 @@ func (b *proxiedAgent) turn(request string, length time.Duration) (round, error)
 	if got.Error != "" {
 		return r, fmt.Errorf("an agent behind %s: %s", filepath.Base(b.cmd.Path), got.Error)
 	}
-	after, err := cpuTime(pid)
+	after, err := cputime.Of(pid)
 	if cpuErr == nil && err == nil {
 		r.cpu = micros(after-before) / float64(len(got.Took))
 	}

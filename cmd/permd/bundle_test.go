@@ -117,7 +117,7 @@ func TestBundle(t *testing.T) {
 			t.Errorf("%+v", got.Bundle)
 		}
 	}
-	d.waitOutput(t, "the bundle of org was not taken, what was in force stays")
+	d.waitOutput(t, "a bundle was not taken, what was in force stays")
 	b.Close()
 	if err := d.stop(t); err != nil {
 		t.Error(err)

@@ -73,6 +73,9 @@ func (a *app) renderStatus(s *daemon.Status) {
 	if s.Bundle != nil {
 		fmt.Fprintf(out, "  bundle   %s\n", strings.Join(s.Bundle.Lines(), "\n           "))
 	}
+	for i, line := range s.Control.Lines() {
+		fmt.Fprintf(out, "  %s%s\n", []string{"control  ", "         "}[min(i, 1)], line)
+	}
 	for _, line := range s.Policy.Restrictions {
 		fmt.Fprintf(out, "  forbids  %s\n", line)
 	}

@@ -24,6 +24,7 @@ import (
 
 // Contents are what a bundle is built from.
 type Contents struct {
+	Kind     Kind
 	Revision string
 	Expires  time.Time // zero for never
 	Files    []source.File
@@ -50,16 +51,21 @@ func NewVerifier(public, algorithm, id, scope string) (*Verifier, error) {
 
 var errShared = errors.New("permd takes no shared secrets, as who verifies could sign: use a key pair, as for RS256 or ES256")
 
-var testPackage = regexp.MustCompile(`(?m)^package permd\.org_test\s*$`)
+// testPackage finds the package of tests that need the second root.
+func (k Kind) testPackage() *regexp.Regexp {
+	name := regexp.QuoteMeta(strings.ReplaceAll(k.Root()+testSuffix, "/", "."))
+	return regexp.MustCompile(`(?m)^package ` + name + `\s*$`)
+}
 
 // Build returns a bundle without a signature. The same contents make the same bytes.
 func Build(c Contents) ([]byte, error) {
-	roots := []string{Root}
+	root, testPackage := c.Kind.Root(), c.Kind.testPackage()
+	roots := []string{root}
 	var entries []entry
 	for _, f := range c.Files {
 		entries = append(entries, entry{f.Rel, f.Data})
 		if strings.HasSuffix(f.Rel, ".rego") && testPackage.Match(f.Data) {
-			roots = []string{Root, testRoot}
+			roots = []string{root, root + testSuffix}
 		}
 	}
 	manifest := map[string]any{"revision": c.Revision, "roots": roots, "rego_version": 1}
@@ -72,7 +78,7 @@ func Build(c Contents) ([]byte, error) {
 	}
 	data, err := pack(append(entries, entry{manifestName, text}))
 	if err == nil {
-		_, err = Read(data, nil)
+		_, err = Read(c.Kind, data, nil)
 	}
 	return data, err
 }

@@ -16,12 +16,10 @@ import (
 	"github.com/permd/permd/internal/statefile"
 )
 
-// Names in the state folder: the last good bundle, and what was accepted so far. They are
-// apart, so that who deletes the bundle makes permd forget no revision.
-const (
-	archiveName  = "org-bundle.tar.gz"
-	acceptedName = "org-bundle.json"
-)
+// The names in the folder of what is kept of a kind: the last good bundle, and what was accepted
+// so far. They are apart, so that who deletes the bundle makes permd forget no revision.
+func (k Kind) archiveName() string  { return string(k) + "-bundle.tar.gz" }
+func (k Kind) acceptedName() string { return string(k) + "-bundle.json" }
 
 // Accepted is the highest revision that was accepted.
 type Accepted struct {
@@ -32,9 +30,11 @@ type Accepted struct {
 	number uint64
 }
 
-// Keeper keeps the last good bundle, and the highest revision that was accepted, in a folder.
-// Its methods must not be called concurrently.
+// Keeper keeps the last good bundle of a kind, and the highest revision that was accepted, in a
+// folder. Each kind has an order of revisions of its own. Its methods must not be called
+// concurrently.
 type Keeper struct {
+	kind     Kind
 	dir      string
 	config   *Verifier // nil if no signature is needed
 	now      func() time.Time
@@ -44,9 +44,9 @@ type Keeper struct {
 
 // Keep returns a keeper for a folder, which need not exist. config verifies bundles; nil is for
 // those without a signature.
-func Keep(dir string, config *Verifier, now func() time.Time) *Keeper {
-	k := &Keeper{dir: dir, config: config, now: now}
-	data, err := k.read(acceptedName, maxAccepted)
+func Keep(kind Kind, dir string, config *Verifier, now func() time.Time) *Keeper {
+	k := &Keeper{kind: kind, dir: dir, config: config, now: now}
+	data, err := k.read(kind.acceptedName(), maxAccepted)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -84,20 +84,20 @@ func (k *Keeper) Accepted() *Accepted { return k.accepted }
 // Last returns the last good bundle, verified again, nil if there never was one. It may have
 // expired since.
 func (k *Keeper) Last() (*Bundle, error) {
-	data, err := k.read(archiveName, MaxArchive)
+	data, err := k.read(k.kind.archiveName(), MaxArchive)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	b, err := Read(data, k.config)
+	b, err := Read(k.kind, data, k.config)
 	if err != nil {
-		return nil, fmt.Errorf("the bundle kept in %s: %w", filepath.Join(k.dir, archiveName), err)
+		return nil, fmt.Errorf("the bundle kept in %s: %w", filepath.Join(k.dir, k.kind.archiveName()), err)
 	}
 	// An archive of before may have been put in its place, also by a restored backup.
 	if a := k.accepted; a != nil && b.number < a.number {
-		return nil, fmt.Errorf("the bundle kept in %s has revision %s, and %s was accepted before", filepath.Join(k.dir, archiveName), b.Revision, a.Revision)
+		return nil, fmt.Errorf("the bundle kept in %s has revision %s, and %s was accepted before", filepath.Join(k.dir, k.kind.archiveName()), b.Revision, a.Revision)
 	}
 	if a := k.accepted; a == nil || b.number > a.number { // the process ended between the two files
 		k.accepted = &Accepted{Revision: b.Revision, Digest: b.Digest, At: k.now().UTC(), number: b.number}
@@ -108,7 +108,7 @@ func (k *Keeper) Last() (*Bundle, error) {
 // Read reads a bundle that was delivered, and returns an error if it may not follow what was
 // accepted. known is set if it is what was accepted last.
 func (k *Keeper) Read(data []byte) (b *Bundle, known bool, err error) {
-	if b, err = Read(data, k.config); err != nil {
+	if b, err = Read(k.kind, data, k.config); err != nil {
 		return nil, false, err
 	}
 	if k.err != nil {
@@ -145,10 +145,10 @@ func (k *Keeper) Store(b *Bundle, data []byte) error {
 	}
 	// The archive first: if the process ends in between, a newer bundle than is known to be
 	// accepted is there, and verifies. The other way round there would be none.
-	if err := statefile.Replace(filepath.Join(k.dir, archiveName), data); err != nil {
+	if err := statefile.Replace(filepath.Join(k.dir, k.kind.archiveName()), data); err != nil {
 		return err
 	}
-	if err := statefile.Replace(filepath.Join(k.dir, acceptedName), text); err != nil {
+	if err := statefile.Replace(filepath.Join(k.dir, k.kind.acceptedName()), text); err != nil {
 		return err
 	}
 	k.accepted = a

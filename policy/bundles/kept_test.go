@@ -20,7 +20,7 @@ func at(d time.Duration) func() time.Time { return func() time.Time { return sta
 func TestKeep(t *testing.T) {
 	key, dir := bundlestest.NewKey(t), filepath.Join(t.TempDir(), "state")
 	five := key.Signed(t, "5", layer())
-	k := bundles.Keep(dir, key.Config(), at(0))
+	k := bundles.Keep(bundles.Org, dir, key.Config(), at(0))
 	if b, err := k.Last(); b != nil || err != nil || k.Accepted() != nil {
 		t.Fatalf("at first there is %+v, %v", b, err)
 	}
@@ -31,7 +31,7 @@ func TestKeep(t *testing.T) {
 	if err := k.Store(b, five); err != nil {
 		t.Fatal(err)
 	}
-	k = bundles.Keep(dir, key.Config(), at(time.Hour))
+	k = bundles.Keep(bundles.Org, dir, key.Config(), at(time.Hour))
 	if b, err := k.Last(); err != nil || b.Revision != "5" || k.Accepted().Revision != "5" || !k.Accepted().At.Equal(start) {
 		t.Errorf("%+v, %v", b, err)
 	}
@@ -41,7 +41,7 @@ func TestKeep(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "org-bundle.tar.gz")); err != nil {
 		t.Fatal(err)
 	}
-	k = bundles.Keep(dir, key.Config(), at(time.Hour))
+	k = bundles.Keep(bundles.Org, dir, key.Config(), at(time.Hour))
 	for _, tt := range []struct {
 		data []byte
 		want string
@@ -60,15 +60,15 @@ func TestKeep(t *testing.T) {
 
 func TestKeepExpired(t *testing.T) {
 	key := bundlestest.NewKey(t)
-	data, err := bundles.Build(bundles.Contents{Revision: "1", Expires: start, Files: bundlestest.Files(layer())})
+	data, err := bundles.Build(bundles.Contents{Kind: bundles.Org, Revision: "1", Expires: start, Files: bundlestest.Files(layer())})
 	if err != nil {
 		t.Fatal(err)
 	}
 	data = key.Sign(t, data)
-	if _, _, err := bundles.Keep(t.TempDir(), key.Config(), at(0)).Read(data); err == nil || err.Error() != "revision 1 expired at 2027-01-01T00:00:00Z" {
+	if _, _, err := bundles.Keep(bundles.Org, t.TempDir(), key.Config(), at(0)).Read(data); err == nil || err.Error() != "revision 1 expired at 2027-01-01T00:00:00Z" {
 		t.Error(err)
 	}
-	if _, _, err := bundles.Keep(t.TempDir(), key.Config(), at(-1)).Read(data); err != nil {
+	if _, _, err := bundles.Keep(bundles.Org, t.TempDir(), key.Config(), at(-1)).Read(data); err != nil {
 		t.Error(err)
 	}
 }
@@ -82,7 +82,7 @@ func TestKeepDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	k := bundles.Keep(dir, key.Config(), at(0))
+	k := bundles.Keep(bundles.Org, dir, key.Config(), at(0))
 	data := key.Signed(t, "5", layer())
 	b, _, err := k.Read(data)
 	if err == nil {
@@ -101,12 +101,12 @@ func TestKeepDamaged(t *testing.T) {
 		{"cut off", data[:100], "cut off"},
 	} {
 		put("org-bundle.tar.gz", tt.data)
-		if b, err := bundles.Keep(dir, key.Config(), at(0)).Last(); b != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
+		if b, err := bundles.Keep(bundles.Org, dir, key.Config(), at(0)).Last(); b != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %+v, %v; want %s", tt.name, b, err, tt.want)
 		}
 	}
 	put("org-bundle.json", []byte("{"))
-	if _, _, err := bundles.Keep(dir, key.Config(), at(0)).Read(key.Signed(t, "9", layer())); err == nil || !strings.Contains(err.Error(), "it is not known which revision was accepted last") {
+	if _, _, err := bundles.Keep(bundles.Org, dir, key.Config(), at(0)).Read(key.Signed(t, "9", layer())); err == nil || !strings.Contains(err.Error(), "it is not known which revision was accepted last") {
 		t.Errorf("after damage: %v", err)
 	}
 }
@@ -114,7 +114,7 @@ func TestKeepDamaged(t *testing.T) {
 // TestKeepFails: a bundle that cannot be stored changes nothing.
 func TestKeepFails(t *testing.T) {
 	key, dir := bundlestest.NewKey(t), filepath.Join(t.TempDir(), "state")
-	k := bundles.Keep(dir, key.Config(), at(0))
+	k := bundles.Keep(bundles.Org, dir, key.Config(), at(0))
 	data := key.Signed(t, "5", layer())
 	b, _, err := k.Read(data)
 	if err != nil {

@@ -29,13 +29,6 @@ const (
 	dataName       = "data.json"
 )
 
-// Root is the root of bundles with the rules of the organisation; TestRoot may be another,
-// for tests in Rego that have a package of their own.
-const (
-	Root     = "permd/org"
-	testRoot = "permd/org_test"
-)
-
 // Dir is the folder, below that of the layer, in which the files of a bundle are: the ids of
 // its rules begin with org/bundle/.
 const Dir = "bundle"
@@ -52,6 +45,8 @@ type Bundle struct {
 	Digest   string        `json:"digest"` // of all files and the manifest, not of the signature
 	Contents []Signed      `json:"files"`  // all files but the signature
 	Files    []source.File `json:"-"`      // those that permd reads
+	// Data are the data documents of a discovery bundle, nil for none.
+	Data map[string]any `json:"-"`
 
 	number uint64 // the revision
 }
@@ -64,10 +59,10 @@ type Signed struct {
 	Read   bool   `json:"read"` // permd reads it
 }
 
-// Read reads a bundle with the rules of the organisation. With a nil config its signature is
-// not verified; Verified says so. Whether it has expired, and whether its revision may follow
-// another, is for [Bundle.Follows].
-func Read(data []byte, config *Verifier) (*Bundle, error) {
+// Read reads a bundle of a kind. With a nil config its signature is not verified; Verified says
+// so. Whether it has expired is for [Bundle.Expired], and whether its revision may follow another
+// for [Keeper.Read].
+func Read(kind Kind, data []byte, config *Verifier) (*Bundle, error) {
 	entries, err := unpack(data)
 	if err != nil {
 		return nil, err
@@ -86,20 +81,23 @@ func Read(data []byte, config *Verifier) (*Bundle, error) {
 		return nil, err
 	}
 	b := &Bundle{Verified: config != nil}
-	if err := b.readManifest(entries); err != nil {
+	if err := b.readManifest(kind, entries); err != nil {
 		return nil, err
 	}
 	if err := b.readSignature(entries); err != nil {
 		return nil, err
 	}
+	if err := b.checkKeyID(config); err != nil {
+		return nil, err
+	}
 	if got.Manifest.Revision != b.Revision { // two readers, one meaning
 		return nil, errors.New(".manifest can be read in two ways")
 	}
-	return b, b.readFiles(entries)
+	return b, b.readFiles(kind, entries)
 }
 
 // readManifest takes what permd needs of the manifest. Its other members are OPA's.
-func (b *Bundle) readManifest(entries []entry) error {
+func (b *Bundle) readManifest(kind Kind, entries []entry) error {
 	i := slices.IndexFunc(entries, func(e entry) bool { return e.name == manifestName })
 	if i < 0 {
 		return errors.New("has no .manifest in its root, which says its revision and roots")
@@ -120,8 +118,8 @@ func (b *Bundle) readManifest(entries []entry) error {
 		b.Roots = append(b.Roots, text)
 	}
 	slices.Sort(b.Roots)
-	if !slices.Equal(b.Roots, []string{Root}) && !slices.Equal(b.Roots, []string{Root, testRoot}) {
-		return fmt.Errorf("the roots are %q, and must be exactly %q (besides %q for tests)", b.Roots, Root, testRoot)
+	if err := kind.checkRoots(b.Roots); err != nil {
+		return err
 	}
 	if metadata, ok := m["metadata"].(map[string]any); ok {
 		of, ok := metadata["permd"].(map[string]any)
@@ -178,8 +176,8 @@ func (b *Bundle) readSignature(entries []entry) error {
 	return nil
 }
 
-// readFiles takes the files of the layer.
-func (b *Bundle) readFiles(entries []entry) error {
+// readFiles takes the files that permd reads.
+func (b *Bundle) readFiles(kind Kind, entries []entry) error {
 	all := sha256.New()
 	slices.SortFunc(entries, func(x, y entry) int { return strings.Compare(x.name, y.name) })
 	for _, e := range entries {
@@ -193,8 +191,8 @@ func (b *Bundle) readFiles(entries []entry) error {
 		case e.name == manifestName:
 		case base == signaturesName || strings.HasSuffix(base, bundle.ManifestExt) || strings.HasSuffix(base, bundle.ManifestProtoExt):
 			return fmt.Errorf("%s lies in a folder, or is not in JSON, and would be read by OPA", e.name)
-		case base == dataName || bundle.IsYAMLDataFile(e.name):
-			if err := checkData(e); err != nil {
+		case isData(e.name):
+			if err := b.takeData(kind, e); err != nil {
 				return err
 			}
 		case base == bundle.WasmFile || base == bundle.PlanFile || base == bundle.PlanProtoFile:
@@ -202,7 +200,7 @@ func (b *Bundle) readFiles(entries []entry) error {
 		case source.NotRead(e.name) != "":
 			return fmt.Errorf("%s is not read: %s", e.name, source.NotRead(e.name))
 		}
-		read := source.IsRead(e.name) && !hidden(e.name)
+		read := kind.reads(e.name)
 		b.Contents = append(b.Contents, Signed{Name: e.name, Size: len(e.data), SHA256: hex.EncodeToString(sum[:]), Read: read})
 		if !read {
 			continue
@@ -212,7 +210,7 @@ func (b *Bundle) readFiles(entries []entry) error {
 		}
 		b.Files = append(b.Files, source.File{Name: "bundle " + b.Revision + ": " + e.name, Rel: path.Join(Dir, e.name), Dir: Dir, Data: e.data})
 	}
-	if len(b.Files) == 0 {
+	if len(b.Files) == 0 && b.Data == nil {
 		return errors.New("has no rules")
 	}
 	b.Digest = hex.EncodeToString(all.Sum(nil))
@@ -223,19 +221,6 @@ func (b *Bundle) readFiles(entries []entry) error {
 // have such files either.
 func hidden(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.Contains(name, "/.")
-}
-
-// checkData returns an error if there are data documents: permd gives rules none, so that those
-// of a bundle that has some would mean something else than their author thinks.
-func checkData(e entry) error {
-	var v any
-	if err := util.Unmarshal(e.data, &v); err != nil {
-		return fmt.Errorf("%s: %w", e.name, err)
-	}
-	if m, ok := v.(map[string]any); !ok || len(m) > 0 {
-		return fmt.Errorf("%s has data, and permd gives rules no data documents", e.name)
-	}
-	return nil
 }
 
 // loader gives OPA's reader the files that were unpacked, so that it verifies the very bytes

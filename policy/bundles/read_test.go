@@ -33,7 +33,7 @@ func layer() map[string]string {
 func TestRead(t *testing.T) {
 	key := bundlestest.NewKey(t)
 	data := key.Signed(t, "7", layer())
-	b, err := bundles.Read(data, key.Config())
+	b, err := bundles.Read(bundles.Org, data, key.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestReadOfOPA(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := bundle.NewVerificationConfig(map[string]*bundle.KeyConfig{bundlestest.KeyID: {Key: key.Public, Algorithm: "ES256"}}, bundlestest.KeyID, "", nil)
-	got, err := bundles.Read(out.Bytes(), config)
+	got, err := bundles.Read(bundles.Org, out.Bytes(), config)
 	if err != nil || got.Revision != "12" || len(got.Files) != 1 || got.Files[0].Rel != "bundle/x/a.rego" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -88,7 +88,7 @@ func TestBuildTwice(t *testing.T) {
 	if err != nil || !bytes.Equal(one, two) {
 		t.Errorf("the same contents make other bytes, %v", err)
 	}
-	b, err := bundles.Read(two, nil)
+	b, err := bundles.Read(bundles.Org, two, nil)
 	if err != nil || !b.Expires.Equal(c.Expires) || b.Signed || b.Verified {
 		t.Errorf("%+v, %v", b, err)
 	}
@@ -108,7 +108,7 @@ func bad(t testing.TB, key bundlestest.Key) []refused {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unsigned, err := bundles.Build(bundles.Contents{Revision: "5", Files: bundlestest.Files(layer())})
+	unsigned, err := bundles.Build(bundles.Contents{Kind: bundles.Org, Revision: "5", Files: bundlestest.Files(layer())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,12 +178,12 @@ func TestReadRefuses(t *testing.T) {
 	key := bundlestest.NewKey(t)
 	for _, tt := range bad(t, key) {
 		t.Run(tt.name, func(t *testing.T) {
-			if b, err := bundles.Read(tt.data, key.Config()); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if b, err := bundles.Read(bundles.Org, tt.data, key.Config()); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%+v, %v; want %s", b, err, tt.want)
 			}
 		})
 	}
-	if _, err := bundles.Read(key.Signed(t, "5", layer()), key.Config().WithOptionalSignature()); err == nil {
+	if _, err := bundles.Read(bundles.Org, key.Signed(t, "5", layer()), key.Config().WithOptionalSignature()); err == nil {
 		t.Error("a configuration that requires no signature was accepted")
 	}
 }
@@ -261,7 +261,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(key.Signed(f, "5", layer()))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		b, err := bundles.Read(data, nil)
+		b, err := bundles.Read(bundles.Org, data, nil)
 		if err != nil {
 			return
 		}
@@ -270,7 +270,7 @@ func FuzzRead(f *testing.F) {
 				t.Fatalf("read %q", file.Rel)
 			}
 		}
-		if len(b.Roots) == 0 || b.Roots[0] != bundles.Root || b.Verified {
+		if len(b.Roots) == 0 || b.Roots[0] != bundles.Org.Root() || b.Verified {
 			t.Fatalf("%+v", b)
 		}
 	})

@@ -51,7 +51,7 @@ func (f *fleet) config(service, more string) string {
 
 func newFleet(t *testing.T) *fleet {
 	f := &fleet{key: bundlestest.NewKey(t)}
-	f.keeper = bundles.Keep(t.TempDir(), f.key.Config(), time.Now)
+	f.keeper = bundles.Keep(bundles.Org, t.TempDir(), f.key.Config(), time.Now)
 	return f
 }
 
@@ -62,15 +62,16 @@ func (f *fleet) start(t *testing.T, config string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.manager, err = New(c, Options{ID: "test", Log: slog.New(slog.DiscardHandler)}); err != nil {
+	if f.manager, err = New(c, Options{Machine: Machine{ID: "test"}, Log: slog.New(slog.DiscardHandler), Activate: f.activate}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.manager.TakeBundles(f.activate, func() {}); err != nil {
+	t.Cleanup(f.manager.Stop)
+	if err := f.manager.bundles[bundles.Org].open(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (f *fleet) activate(_ context.Context, data []byte) (string, error) {
+func (f *fleet) activate(_ context.Context, _ bundles.Kind, data []byte) (string, error) {
 	b, known, err := f.keeper.Read(data)
 	if err == nil {
 		err = f.refuse
@@ -105,9 +106,9 @@ func (f *fleet) serves(serve http.HandlerFunc) {
 // poll downloads once, and returns why that failed, "" if it did not.
 func (f *fleet) poll(t *testing.T) string {
 	t.Helper()
-	l := f.manager.bundle.loader.(interface{ Trigger(context.Context) error })
+	l := f.manager.bundles[bundles.Org].loader.(interface{ Trigger(context.Context) error })
 	err := l.Trigger(t.Context())
-	s := f.manager.BundleStatus()
+	s := f.manager.BundleStatus(bundles.Org)
 	if (err == nil) != (s.Error == "") || (s.Error == "") != s.Since.IsZero() {
 		t.Fatalf("%v, but %+v", err, s)
 	}
@@ -147,7 +148,7 @@ func TestDownload(t *testing.T) {
 			t.Errorf("%s, %v, sent %d times; want %+v", why, f.taken, bodies, want)
 		}
 	}
-	if s := f.manager.BundleStatus(); s.Source != server.URL+"/org.tar.gz" || s.Checked.IsZero() {
+	if s := f.manager.BundleStatus(bundles.Org); s.Source != server.URL+"/org.tar.gz" || s.Checked.IsZero() {
 		t.Errorf("%+v", s)
 	}
 }
@@ -165,7 +166,7 @@ func TestDownloadRefuses(t *testing.T) {
 	if why := f.poll(t); why != "" {
 		t.Fatal(why)
 	}
-	unsigned, err := bundles.Build(bundles.Contents{Revision: "6", Files: bundlestest.Files(layer("rm"))})
+	unsigned, err := bundles.Build(bundles.Contents{Kind: bundles.Org, Revision: "6", Files: bundlestest.Files(layer("rm"))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +177,7 @@ func TestDownloadRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expired, err := bundles.Build(bundles.Contents{Revision: "6", Expires: time.Unix(1, 0), Files: bundlestest.Files(layer("rm"))})
+	expired, err := bundles.Build(bundles.Contents{Kind: bundles.Org, Revision: "6", Expires: time.Unix(1, 0), Files: bundlestest.Files(layer("rm"))})
 	if err != nil {
 		t.Fatal(err)
 	}

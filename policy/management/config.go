@@ -11,23 +11,27 @@ import (
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/keys"
-	"github.com/open-policy-agent/opa/v1/plugins/bundle"
+
+	"github.com/permd/permd/policy/bundles"
 )
 
 // ConfigName is the name of the configuration, in the organisation's folder.
 const ConfigName = "opa.yaml"
 
+// Labels that permd gives each machine itself.
+const (
+	idLabel      = "id"
+	versionLabel = "version"
+)
+
 // MaxConfig is the maximum length of a configuration, in bytes.
 const MaxConfig = 256 << 10
-
-// orgBundle is the name of the bundle that has rules of the organisation.
-const orgBundle = "org"
 
 // Config is a checked configuration. It holds the part of OPA's that permd honours, and
 // nothing else: what is not known, or has no effect in permd, is an error of Parse.
 type Config struct {
-	// Bundle is where the rules of the organisation come from, nil if no bundle is configured.
-	Bundle *bundle.Source
+	// Sources are where bundles come from. A kind that is not configured is not among them.
+	Sources map[bundles.Kind]*Source
 	// Unsigned is set if bundles need no signature (plugins.permd.unsigned_bundles).
 	Unsigned bool
 	// Keys are the public keys that verify bundles, by their ids.
@@ -39,6 +43,7 @@ type Config struct {
 	// Labels are sent to services with what is reported.
 	Labels map[string]string
 
+	decision string // of the discovery bundle, as discovery/config
 	services map[string]service
 	raw      map[string]any // for OPA
 }
@@ -110,6 +115,9 @@ func (c *Config) read() *configError {
 		c.services[name] = s
 	}
 	for name, v := range section(c.raw, "labels") {
+		if name == idLabel || name == versionLabel {
+			return problem("labels."+name, "give it another name", "is permd's own label")
+		}
 		if c.Labels == nil {
 			c.Labels = map[string]string{}
 		}
@@ -122,7 +130,21 @@ func (c *Config) read() *configError {
 	}
 	c.Unsigned, _ = section(section(c.raw, "plugins"), "permd")["unsigned_bundles"].(bool)
 	c.DecisionLogs, c.Status = encoded(c.raw["decision_logs"]), encoded(c.raw["status"])
-	return c.readBundle()
+	if err := c.checkReports(); err != nil {
+		return err
+	}
+	return c.readSources()
+}
+
+// checkReports returns an error if what is sent goes to a service that is none.
+func (c *Config) checkReports() *configError {
+	for _, name := range []string{"status", "decision_logs"} {
+		to, set := section(c.raw, name)["service"].(string)
+		if _, ok := c.services[to]; set && !ok {
+			return problem(name+".service", "write the name of a service", "is %q, which names no service", to)
+		}
+	}
+	return nil
 }
 
 func readService(path string, v map[string]any) (service, *configError) {
@@ -189,46 +211,6 @@ func (c *Config) readKey(id string) *configError {
 		c.Keys = map[string]*keys.Config{}
 	}
 	c.Keys[id] = got[id]
-	return nil
-}
-
-func (c *Config) readBundle() *configError {
-	bundles := section(c.raw, "bundles")
-	for _, name := range slices.Sorted(maps.Keys(bundles)) {
-		if name != orgBundle {
-			return problem("bundles."+name, "name it "+orgBundle, "is not the name of a layer that takes its rules from a bundle")
-		}
-	}
-	if bundles == nil {
-		return nil
-	}
-	const path = "bundles." + orgBundle
-	v := section(bundles, orgBundle)
-	if v == nil {
-		return problem(path, "", "is missing")
-	}
-	if v["persist"] == false {
-		return problem(path+".persist", "leave it out", "is false, but permd always keeps the last good bundle")
-	}
-	signing := section(v, "signing")
-	if signing == nil && !c.Unsigned {
-		return problem(path+".signing", "add signing with a keyid, and its key in keys; or set plugins.permd.unsigned_bundles to true", "is missing: bundles of the organisation must be signed")
-	}
-	if signing != nil {
-		if _, ok := c.Keys[fmt.Sprint(signing["keyid"])]; !ok {
-			return problem(path+".signing.keyid", "write the id of a key in keys", "is %v, which names no key", signing["keyid"])
-		}
-	}
-	if name, _ := v["service"].(string); name != "" || !strings.HasPrefix(fmt.Sprint(v["resource"]), "file://") {
-		if _, ok := c.services[name]; !ok {
-			return problem(path+".service", "write the name of a service", "is %q, which names no service", name)
-		}
-	}
-	got, err := bundle.NewConfigBuilder().WithBytes(encoded(bundles)).WithServices(slices.Sorted(maps.Keys(c.services))).WithKeyConfigs(c.Keys).Parse()
-	if err != nil {
-		return problem(path, "", "cannot be used: %v", err)
-	}
-	c.Bundle = got.Bundles[orgBundle]
 	return nil
 }
 

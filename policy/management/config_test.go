@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/permd/permd/policy/bundles"
 )
 
 const publicKey = `-----BEGIN PUBLIC KEY-----
@@ -52,8 +54,9 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Bundle == nil || c.Bundle.Resource != "bundles/org.tar.gz" || c.Bundle.Signing == nil || !c.Bundle.Signing.SignatureRequired() || c.Unsigned {
-		t.Errorf("%+v", c.Bundle)
+	org := c.Sources[bundles.Org]
+	if org == nil || org.Resource != "bundles/org.tar.gz" || org.Signing == nil || !org.Signing.SignatureRequired() || c.Unsigned {
+		t.Errorf("%+v", org)
 	}
 	if c.Keys["release"] == nil || c.Keys["release"].Algorithm != "ES256" || c.Labels["team"] != "payments" ||
 		!strings.Contains(string(c.DecisionLogs), `"resource":"logs"`) || !strings.Contains(string(c.Status), `"partition_name":"p"`) {
@@ -106,14 +109,14 @@ func TestParseRefuses(t *testing.T) {
 // TestParseUnsigned: bundles without signatures need a word of the organisation.
 func TestParseUnsigned(t *testing.T) {
 	c, err := Parse("opa.yaml", []byte(`{"bundles": {"org": {"resource": "file:///srv/org.tar.gz"}}, "plugins": {"permd": {"unsigned_bundles": true}}}`))
-	if err != nil || !c.Unsigned || c.Bundle == nil || c.Bundle.Signing != nil {
+	if err != nil || !c.Unsigned || c.Sources[bundles.Org] == nil || c.Sources[bundles.Org].Signing != nil {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
 
 func TestParseEmpty(t *testing.T) {
 	for _, text := range []string{"{}", "labels: {}"} {
-		if c, err := Parse("opa.yaml", []byte(text)); err != nil || c.Bundle != nil || c.DecisionLogs != nil {
+		if c, err := Parse("opa.yaml", []byte(text)); err != nil || len(c.Sources) > 0 || c.DecisionLogs != nil {
 			t.Errorf("%q: %+v, %v", text, c, err)
 		}
 	}
@@ -129,8 +132,13 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"bundles": {"org": {"resource": "file:///x"}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := Parse("opa.yaml", data)
-		if err == nil && c.Bundle != nil && !c.Unsigned && !c.Bundle.Signing.SignatureRequired() {
-			t.Fatal("a bundle needs no signature")
+		if err != nil || c.Unsigned {
+			return
+		}
+		for kind, s := range c.Sources {
+			if !s.Signing.SignatureRequired() {
+				t.Fatalf("the bundle %s needs no signature", kind)
+			}
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package management
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/logging"
@@ -15,25 +17,48 @@ import (
 	"github.com/open-policy-agent/opa/v1/plugins/rest"
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
 	"github.com/open-policy-agent/opa/v1/util"
+
+	"github.com/permd/permd/policy/bundles"
 )
 
 // Options are what a manager needs besides its configuration.
 type Options struct {
-	// ID identifies this permd to services, as OPA's id does.
-	ID  string
-	Log *slog.Logger
+	Machine Machine
+	Log     *slog.Logger
 	// Owners are the uids that may own files with secrets, besides root and the process's own.
 	Owners []uint32
+	// Discovery is what was discovered before, nil if the configuration has no discovery.
+	Discovery *Discovery
+	// Activate puts a bundle of [bundles.Org] or [bundles.Shadow] in force and returns its
+	// revision, or says why it does not: then what was in force stays. Each kind is delivered by
+	// one goroutine.
+	Activate func(ctx context.Context, kind bundles.Kind, data []byte) (revision string, err error)
+	// Check returns an error if a discovered configuration cannot be used; nil if all can.
+	Check func(*Config) error
+	// Applied is called when a discovered configuration comes into force: bundles that it does not
+	// name are delivered no more, and those that it names are not yet. nil if nobody needs to know.
+	Applied func()
+	// Counters are reported with the status of a bundle, as counters of its metrics; nil for none.
+	Counters func(kind bundles.Kind) map[string]uint64
+	// Changed is called after each change of what Status returns; nil if nobody needs to know.
+	Changed func()
 }
 
-// Manager runs OPA's plugin manager with the services of a configuration. Plugins are
-// registered before Start.
+// Manager runs OPA's plugin manager with the services of a configuration, and plugins for the
+// bundles and reports that it names. It is safe for concurrent use.
 type Manager struct {
-	OPA    *plugins.Manager
-	Config *Config
+	opa    *plugins.Manager
+	config *Config
+	opts   Options
 
-	log    *slog.Logger
-	bundle *bundlePlugin // nil if there is none
+	discovery *bundlePlugin // nil if there is none
+
+	mu       sync.Mutex
+	ctx      context.Context // of Start; nil before it
+	stopped  bool
+	now      *Config // in force
+	bundles  map[bundles.Kind]*bundlePlugin
+	reporter *reporter // nil if no status is reported
 }
 
 // New returns a manager that has connected to nothing yet.
@@ -50,36 +75,216 @@ func New(c *Config, opts Options) (*Manager, error) {
 		services[name] = of
 	}
 	raw["services"] = services
-	m := &Manager{Config: c, log: opts.Log}
-	var err error
-	m.OPA, err = plugins.New(encoded(raw), opts.ID, inmem.New(), plugins.Logger(logger{opts.Log, nil}), plugins.ConsoleLogger(logging.NewNoOpLogger()))
+	m := &Manager{config: c, opts: opts, bundles: make(map[bundles.Kind]*bundlePlugin)}
+	m.opts.setDefaults()
+	opa, err := plugins.New(encoded(raw), opts.Machine.ID, inmem.New(), plugins.Logger(logger{opts.Log, nil}), plugins.ConsoleLogger(logging.NewNoOpLogger()))
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.services)) {
-		a, err := newAuth(c, name)
-		if err != nil {
-			return nil, err
-		}
-		m.OPA.Register(authName(name), a)
+	m.opa = opa
+	opa.Config.Labels = opts.Machine.labels(c) // OPA's version label is its own
+	if err := m.prepare(); err != nil {
+		m.Stop()
+		return nil, err
 	}
 	return m, nil
 }
 
-// Client returns OPA's client of a service, with its credentials.
-func (m *Manager) Client(service string) rest.Client { return m.OPA.Client(service) }
+func (o *Options) setDefaults() {
+	if o.Check == nil {
+		o.Check = func(*Config) error { return nil }
+	}
+	if o.Applied == nil {
+		o.Applied = func() {}
+	}
+	if o.Counters == nil {
+		o.Counters = func(bundles.Kind) map[string]uint64 { return nil }
+	}
+	if o.Changed == nil {
+		o.Changed = func() {}
+	}
+}
 
-// Start starts the registered plugins.
-func (m *Manager) Start(ctx context.Context) error { return m.OPA.Start(ctx) }
+// prepare makes the plugins of the configuration in force.
+func (m *Manager) prepare() error {
+	for _, name := range slices.Sorted(maps.Keys(m.config.services)) {
+		a, err := newAuth(m.config, name)
+		if err != nil {
+			return err
+		}
+		m.opa.Register(authName(name), a)
+	}
+	if m.config.Sources[bundles.Discovery] != nil {
+		m.discovery = m.newBundle(m.config, bundles.Discovery)
+	}
+	apply, err := m.replace(m.opts.Discovery.Effective(m.config))
+	if err == nil {
+		apply()
+	}
+	return err
+}
+
+// discover takes a discovery bundle.
+func (m *Manager) discover(ctx context.Context, data []byte) (revision string, err error) {
+	return m.opts.Discovery.take(ctx, data, func(c *Config) (func(), error) {
+		if err := m.opts.Check(c); err != nil {
+			return nil, fmt.Errorf("the discovered configuration: %w", err)
+		}
+		return m.replace(c)
+	})
+}
+
+// replace makes the plugins of a configuration that differ from those in force, and returns what
+// puts them in the place of those. Only discovery calls it once the manager has started.
+func (m *Manager) replace(c *Config) (apply func(), err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	made := make(map[bundles.Kind]*bundlePlugin)
+	for _, kind := range []bundles.Kind{bundles.Org, bundles.Shadow} {
+		switch {
+		case c.Sources[kind] == nil:
+		case m.now.sameSource(c, kind):
+			made[kind] = m.bundles[kind]
+		default:
+			made[kind] = m.newBundle(c, kind)
+		}
+	}
+	reports := m.reporter
+	if m.now == nil || !bytes.Equal(m.now.Status, c.Status) {
+		if reports, err = m.newReporter(c); err != nil {
+			return nil, err
+		}
+	}
+	return func() { m.swap(c, made, reports) }, nil
+}
+
+// swap stops the plugins that are in force no more, and starts those in their place.
+func (m *Manager) swap(c *Config, made map[bundles.Kind]*bundlePlugin, reports *reporter) {
+	m.mu.Lock()
+	before, oldBundles, oldReports, ctx := m.now, m.bundles, m.reporter, m.ctx
+	if m.stopped {
+		m.mu.Unlock()
+		return
+	}
+	m.now, m.bundles, m.reporter = c, made, reports
+	m.mu.Unlock()
+	within, cancel := context.WithTimeout(context.Background(), stopWithin)
+	defer cancel()
+	for kind, p := range oldBundles {
+		if made[kind] != p {
+			p.stop(within)
+			oldReports.drop(p)
+		}
+	}
+	if reports != oldReports {
+		oldReports.stop(within)
+	}
+	if before == nil {
+		return // it is not made yet
+	}
+	m.opts.Applied()
+	if ctx == nil {
+		return
+	}
+	if err := m.startAll(ctx); err != nil {
+		m.opts.Log.Error("a plugin of the discovered configuration does not start", "error", err)
+	}
+}
+
+// startAll starts what has not been started.
+func (m *Manager) startAll(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stopped {
+		return nil
+	}
+	if m.reporter != nil && !m.reporter.started {
+		if err := m.reporter.start(ctx); err != nil {
+			return err
+		}
+	}
+	for _, p := range m.bundles {
+		m.reporter.note(p)
+		if !p.started {
+			p.start(ctx)
+		}
+	}
+	return nil
+}
+
+// noteReport has the status of a bundle reported.
+func (m *Manager) noteReport(p *bundlePlugin) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p == m.discovery || m.bundles[p.kind] == p {
+		m.reporter.note(p)
+	}
+}
+
+// Client returns OPA's client of a service, with its credentials.
+func (m *Manager) Client(service string) rest.Client { return m.opa.Client(service) }
+
+// Config returns the configuration in force: that of the file, with what was discovered.
+func (m *Manager) Config() *Config {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.now
+}
+
+// Labels returns the labels of this machine, as they are reported.
+func (m *Manager) Labels() map[string]string { return m.opa.Labels() }
+
+// BundleStatus returns how the delivery of a kind of bundle is, zero if it is not configured.
+func (m *Manager) BundleStatus(kind bundles.Kind) BundleStatus {
+	m.mu.Lock()
+	p := m.bundles[kind]
+	m.mu.Unlock()
+	return p.status()
+}
+
+// DiscoveryStatus returns how discovery is, nil if it is not configured.
+func (m *Manager) DiscoveryStatus() *DiscoveryStatus {
+	return m.opts.Discovery.Status(m.discovery.status())
+}
+
+// Start starts the plugins.
+func (m *Manager) Start(ctx context.Context) error {
+	if err := m.opa.Start(ctx); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.ctx = ctx
+	m.mu.Unlock()
+	if err := m.startAll(ctx); err != nil {
+		return err
+	}
+	if m.discovery != nil {
+		m.discovery.start(ctx)
+	}
+	return nil
+}
 
 // stopWithin is how long plugins may take to stop, for what they still have to send.
 const stopWithin = 2 * time.Second
 
-// Stop stops the plugins.
+// Stop stops the plugins, and waits for bundles that are being taken.
 func (m *Manager) Stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
 	defer cancel()
-	m.OPA.Stop(ctx)
+	m.discovery.stop(ctx) // it may put other plugins in place
+	m.mu.Lock()
+	again := m.stopped
+	m.stopped = true
+	all, reports := m.bundles, m.reporter
+	m.mu.Unlock()
+	if again {
+		return
+	}
+	for _, p := range all {
+		p.stop(ctx)
+	}
+	reports.stop(ctx)
+	m.opa.Stop(ctx)
 }
 
 // auth is the credentials of a service. It is how OPA lets others make the client of a service;
@@ -102,7 +307,6 @@ func newAuth(c *Config, name string) (*auth, error) {
 		return nil, err
 	}
 	l := limits{https: strings.HasPrefix(c.services[name].url, "https:"), oci: c.services[name].oci}
-	l.bundles = c.Bundle != nil && c.Bundle.Service == name
 	return &auth{inner, l}, nil
 }
 

@@ -32,7 +32,7 @@ func TestClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := Options{ID: "test", Log: slog.New(slog.DiscardHandler)}
+	opts := Options{Machine: Machine{ID: "test"}, Log: slog.New(slog.DiscardHandler)}
 	if _, err := New(c, opts); err == nil || !strings.Contains(err.Error(), "can be read or written by others (mode 0644)") {
 		t.Errorf("a token that all can read: %v", err)
 	}
@@ -46,7 +46,7 @@ func TestClient(t *testing.T) {
 	}
 	defer m.Stop()
 	write("two\n", 0o600)
-	resp, err := m.Client("s").Do(t.Context(), "GET", "x")
+	resp, err := m.Client("s").Do(t.Context(), http.MethodPost, "x")
 	if err != nil {
 		t.Fatal(err)
 	}

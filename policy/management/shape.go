@@ -1,12 +1,16 @@
 package management
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/permd/permd/policy/bundles"
 )
 
 // shape is what a value of the configuration may be. Exactly one of its members is set.
@@ -38,6 +42,10 @@ var (
 			"service": text, "resource": text, "persist": truth, "size_limit_bytes": number, "polling": polling,
 			"signing": {keys: map[string]*shape{"keyid": text, "scope": text}},
 		}}},
+		"discovery": {keys: map[string]*shape{
+			"service": text, "resource": text, "decision": text, "persist": truth, "polling": polling,
+			"signing": {keys: map[string]*shape{"keyid": text, "scope": text}},
+		}},
 		"status": {keys: map[string]*shape{"service": text, "partition_name": text}},
 		"decision_logs": {keys: map[string]*shape{
 			"service": text, "partition_name": text, "resource": text, "mask_decision": text, "drop_decision": text,
@@ -55,7 +63,7 @@ var notHonoured = map[string]string{ //nolint:gosec // names of keys, and no sec
 	"private_key":           "leave it out: permd only verifies",
 	"allow_insecure_tls":    "name the server's certificate authority with tls.ca_cert",
 	"exclude_files":         "leave it out: each file must be signed",
-	"bundle":                "use bundles." + orgBundle,
+	"bundle":                "use bundles." + string(bundles.Org),
 	"persistence_directory": "leave it out: permd keeps bundles in its state folder",
 }
 
@@ -107,12 +115,20 @@ func (s *shape) check(path string, v any, lines map[string]int) error {
 		kind = text.scalar
 	case int:
 		kind = number.scalar
+		if v < 0 {
+			return wrong(path, "", "is %d, not %s", v, s.wants())
+		}
+	case json.Number: // of a discovered configuration
+		kind = number.scalar
+		if n, err := strconv.ParseInt(v.String(), 10, 64); err != nil || n < 0 {
+			return wrong(path, "", "is %s, not %s", v, s.wants())
+		}
 	case bool:
 		kind = truth.scalar
 	default:
 		kind = "nothing"
 	}
-	if s.scalar != kind || kind == number.scalar && v.(int) < 0 {
+	if s.scalar != kind {
 		return wrong(path, "", "is %v, not %s", v, s.wants())
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/policy/bundles"
 )
 
 // TestFile: a bundle in a file is read again when it has changed.
@@ -18,7 +19,7 @@ func TestFile(t *testing.T) {
 	f := newFleet(t)
 	path := filepath.Join(t.TempDir(), "org.tar.gz")
 	f.start(t, strings.Replace(f.config("url: http://127.0.0.1:1", ""), "service: s\n    resource: org.tar.gz", "resource: file://"+path, 1))
-	l := f.manager.bundle.loader.(*fileLoader)
+	l := f.manager.bundles[bundles.Org].loader.(*fileLoader)
 	for _, tt := range []struct {
 		data  []byte
 		taken int
@@ -41,7 +42,7 @@ func TestFile(t *testing.T) {
 		}
 		for range 2 {
 			l.read(t.Context())
-			if s := f.manager.BundleStatus(); !strings.Contains(s.Error, tt.want) || (s.Error == "") != (tt.want == "") || len(f.taken) != tt.taken {
+			if s := f.manager.BundleStatus(bundles.Org); !strings.Contains(s.Error, tt.want) || (s.Error == "") != (tt.want == "") || len(f.taken) != tt.taken {
 				t.Errorf("%+v, taken %v; want %q and %d", s, f.taken, tt.want, tt.taken)
 			}
 		}
@@ -99,7 +100,6 @@ func TestOCI(t *testing.T) {
 	host := strings.TrimPrefix(server.URL, "http://")
 	registry.push(f.key.Signed(t, "1", layer("rm")))
 	f.start(t, strings.Replace(f.config("type: oci, url: "+server.URL, ""), "resource: org.tar.gz", "resource: "+host+"/team/org:latest", 1))
-	defer f.manager.bundle.loader.Stop(t.Context())
 	if err := f.manager.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

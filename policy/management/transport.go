@@ -20,14 +20,13 @@ import (
 
 // limits are what a service's client accepts of its server.
 type limits struct {
-	https   bool // nothing is sent without encryption, also where the server says so
-	bundles bool // what is read are bundles
-	oci     bool // of a registry, whose other answers are JSON
+	https bool // nothing is sent without encryption, also where the server says so
+	oci   bool // of a registry, whose other answers are JSON
 }
 
 // bounded is the transport of a service's client. OPA reads an answer as long as it comes and
 // unpacks what it holds; here an answer is read as a whole first, within a time and a size, and
-// examined if it is to be a bundle.
+// examined: what is read from a service are bundles.
 type bounded struct {
 	next http.RoundTripper
 	limits
@@ -63,7 +62,7 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if len(data) > bundles.MaxArchive {
 		return nil, fmt.Errorf("the answer is larger than %d MiB", bundles.MaxArchive>>20)
 	}
-	if b.bundles && resp.StatusCode == http.StatusOK && (!b.oci || bytes.HasPrefix(data, []byte{0x1f, 0x8b})) {
+	if resp.StatusCode == http.StatusOK && (!b.oci || bytes.HasPrefix(data, []byte{0x1f, 0x8b})) {
 		if err := bundles.Check(data); err != nil {
 			return nil, err
 		}

@@ -71,7 +71,7 @@ func Files(of map[string]string) []source.File {
 // Signed returns a signed bundle.
 func (k Key) Signed(t testing.TB, revision string, files map[string]string) []byte {
 	t.Helper()
-	data, err := bundles.Build(bundles.Contents{Revision: revision, Files: Files(files)})
+	data, err := bundles.Build(bundles.Contents{Kind: bundles.Org, Revision: revision, Files: Files(files)})
 	if err == nil {
 		data, err = bundles.Sign(data, k.Signing())
 	}

@@ -153,7 +153,10 @@ func (r *rule) apply(event map[string]any) error {
 			return err
 		}
 	} else {
-		_, changed = remove(event, r.steps)
+		var err error
+		if _, changed, err = remove(event, r.steps); err != nil {
+			return fmt.Errorf("nothing can be removed at %q: %w", r.path, err)
+		}
 	}
 	if !changed {
 		return nil // as in OPA: there is nothing to mask
@@ -167,9 +170,16 @@ func (r *rule) apply(event map[string]any) error {
 	return nil
 }
 
-// remove removes what a path leads to, and returns the value without it.
-func remove(v any, parts []string) (without any, removed bool) {
+// errShape is why a mask fails for a value that is not what its policy takes it for: something
+// that it should mask may be elsewhere.
+var errShape = errors.New("a part of the path is no object, or no array")
+
+// remove removes what a path leads to, and returns the value without it. Where the path leads
+// through a text, a number or a bool, or by a name through an array, it is an error.
+func remove(v any, parts []string) (without any, removed bool, err error) {
 	switch v := v.(type) {
+	case nil:
+		return nil, false, nil
 	case map[string]any:
 		for _, name := range spellings(parts[0]) {
 			child, ok := v[name]
@@ -181,24 +191,31 @@ func remove(v any, parts []string) (without any, removed bool) {
 				removed = true
 				continue
 			}
-			if next, ok := remove(child, parts[1:]); ok {
+			next, ok, err := remove(child, parts[1:])
+			if err != nil {
+				return v, removed, err
+			}
+			if ok {
 				v[name], removed = next, true
 			}
 		}
-		return v, removed
+		return v, removed, nil
 	case []any:
 		i, err := strconv.Atoi(parts[0])
-		if err != nil || i < 0 || i >= len(v) {
-			return v, false
+		if err != nil {
+			return v, false, errShape
+		}
+		if i < 0 || i >= len(v) {
+			return v, false, nil
 		}
 		if len(parts) == 1 {
-			return slices.Delete(v, i, i+1), true
+			return slices.Delete(v, i, i+1), true, nil
 		}
-		next, ok := remove(v[i], parts[1:])
+		next, ok, err := remove(v[i], parts[1:])
 		v[i] = next
-		return v, ok
+		return v, ok, err
 	}
-	return v, false
+	return v, false, errShape
 }
 
 // put puts the value where the path leads, and makes objects on the way to it. What the event
@@ -235,7 +252,10 @@ func (r *rule) put(event map[string]any) (bool, error) {
 			node = at[name]
 		case []any:
 			n, err := strconv.Atoi(part)
-			if err != nil || n < 0 || n >= len(at) {
+			if err != nil {
+				return false, r.misplaced()
+			}
+			if n < 0 || n >= len(at) {
 				return false, nil
 			}
 			if last {
@@ -244,9 +264,10 @@ func (r *rule) put(event map[string]any) (bool, error) {
 			}
 			node = at[n]
 		default:
-			// The value is not where the policy thinks it is: something may be left unmasked.
-			return false, fmt.Errorf("nothing can be put at %q: a part of the path is no object and no array", r.path)
+			return false, r.misplaced()
 		}
 	}
 	return false, nil
 }
+
+func (r *rule) misplaced() error { return fmt.Errorf("nothing can be put at %q: %w", r.path, errShape) }

@@ -70,6 +70,7 @@ func readFile(name string, most int64) ([]byte, error) {
 type buildOptions struct {
 	output, revision string
 	expires          string
+	discovery        bool
 	key              keyFlags
 }
 
@@ -82,6 +83,8 @@ func (a *Commands) Build() *cobra.Command {
 		Long: `Make a bundle of the rules in DIR, which are those of a folder such as
 /etc/permd/policy.d, with tests, lists and descriptions of programs and agents.
 They are compiled and tested first. With --signing-key the bundle is signed.
+With --discovery DIR has Rego in the package discovery, which decides from where
+machines take their rules.
 
 The revision is a whole number. A daemon takes no bundle whose revision is lower
 than the highest that it has taken, and no other of the same revision. After the
@@ -101,6 +104,7 @@ The same input makes the same bytes, but for signatures of ES* and PS*.
 	f.StringVarP(&o.output, "output", "o", "", "`file` to write")
 	f.StringVar(&o.revision, "revision", "", "`number` of the revision")
 	f.StringVar(&o.expires, "expires", "", "`time` until which the bundle is taken, as 2030-01-31T00:00:00Z")
+	f.BoolVar(&o.discovery, "discovery", false, "DIR has the policy of a discovery bundle")
 	o.key.flags(cmd, "signing-key", "private")
 	required(cmd, "output", "revision")
 	return cmd
@@ -115,23 +119,17 @@ func required(cmd *cobra.Command, names ...string) {
 }
 
 func (a *Commands) build(ctx context.Context, dir string, o *buildOptions) error {
-	c := bundles.Contents{Revision: o.revision}
+	c := bundles.Contents{Kind: bundles.Org, Revision: o.revision}
 	if o.expires != "" {
 		var err error
 		if c.Expires, err = time.Parse(time.RFC3339, o.expires); err != nil {
 			return cli.Failf(cli.ExitUsage, "write 2030-01-31T00:00:00Z", "the time %q is not understood", o.expires)
 		}
 	}
-	f := policy.Folder{Dir: dir, Layer: decisions.Org, Schema: rego.InputSchema()}
 	var err error
-	if f.Table, f.Profiles, err = shipped(); err != nil {
-		return err
-	}
-	report, err := f.Check(ctx)
-	if err != nil {
-		return engine.PolicyFailure(err)
-	}
-	if err := a.refused(report.Problems, report.FailedTests); err != nil {
+	if o.discovery {
+		c.Kind = bundles.Discovery
+	} else if err = a.checkFolder(ctx, dir); err != nil {
 		return err
 	}
 	tree, err := source.Read(dir, source.Access{Writable: true})
@@ -143,12 +141,34 @@ func (a *Commands) build(ctx context.Context, dir string, o *buildOptions) error
 	if err != nil {
 		return fmt.Errorf("building %s: %w", o.output, err)
 	}
+	if o.discovery {
+		b, err := bundles.Read(c.Kind, data, nil)
+		if err == nil {
+			err = compileDiscovery(b)
+		}
+		if err != nil {
+			return cli.Failf(cli.ExitCompile, "", "building %s: %v", o.output, err)
+		}
+	}
 	if o.key.file != "" {
 		if data, err = sign(data, &o.key); err != nil {
 			return err
 		}
 	}
 	return a.write(o.output, data)
+}
+
+// checkFolder returns an error if no daemon would use the rules in a folder.
+func (a *Commands) checkFolder(ctx context.Context, dir string) (err error) {
+	f := policy.Folder{Dir: dir, Layer: decisions.Org, Schema: rego.InputSchema()}
+	if f.Table, f.Profiles, err = shipped(); err != nil {
+		return err
+	}
+	report, err := f.Check(ctx)
+	if err != nil {
+		return engine.PolicyFailure(err)
+	}
+	return a.refused(report.Problems, report.FailedTests)
 }
 
 // refused prints errors in rules, and returns one error for them.
@@ -186,7 +206,7 @@ func sign(data []byte, k *keyFlags) ([]byte, error) {
 
 // write writes a bundle and says what it is.
 func (a *Commands) write(name string, data []byte) error {
-	b, err := bundles.Read(data, nil)
+	b, err := bundles.Read(bundles.KindOf(data), data, nil)
 	if err != nil {
 		return err
 	}
@@ -247,8 +267,9 @@ func (a *Commands) Verify() *cobra.Command {
 		Annotations: cli.ReadsOnly,
 		Short:       "Verify a bundle as the daemon would",
 		Long: `Verify the signature and contents of a bundle, compile its rules and run their
-tests, as the daemon does before it uses them. Without --verification-key the
-keys are those of the organisation's opa.yaml.
+tests, those in Rego and calls, as the daemon does before it uses them. The
+policy of a discovery bundle is compiled. Without --verification-key the keys
+are those of the organisation's opa.yaml.
 
 ` + cli.ExitCodes,
 		Example: `  permd policy bundle verify org.tar.gz
@@ -268,18 +289,19 @@ func (a *Commands) verify(ctx context.Context, name string, k *keyFlags) error {
 	if err != nil {
 		return err
 	}
-	config, err := a.verification(k)
+	kind := bundles.KindOf(data)
+	config, err := a.verification(ctx, kind, k)
 	if err != nil {
 		return err
 	}
-	b, err := bundles.Read(data, config)
+	b, err := bundles.Read(kind, data, config)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if b.Expired(time.Now()) {
 		return fmt.Errorf("%s: expired at %s", name, b.Expires.Format(time.RFC3339))
 	}
-	list, err := a.compile(ctx, b, true)
+	list, err := a.compile(ctx, kind, b, true)
 	if err != nil {
 		return err
 	}
@@ -290,8 +312,11 @@ func (a *Commands) verify(ctx context.Context, name string, k *keyFlags) error {
 	return nil
 }
 
-// compile compiles the rules of a bundle, and tests them.
-func (a *Commands) compile(ctx context.Context, b *bundles.Bundle, test bool) ([]rules.RuleInfo, error) {
+// compile compiles the rules of a bundle, and tests them. That of a discovery bundle has none.
+func (a *Commands) compile(ctx context.Context, kind bundles.Kind, b *bundles.Bundle, test bool) ([]rules.RuleInfo, error) {
+	if kind == bundles.Discovery {
+		return nil, compileDiscovery(b)
+	}
 	schema, err := input.ParseSchema(rego.InputSchema())
 	if err != nil {
 		return nil, err
@@ -305,7 +330,7 @@ func (a *Commands) compile(ctx context.Context, b *bundles.Bundle, test bool) ([
 		return nil, err
 	}
 	if test {
-		failed := c.FailedTests(ctx, u, schema)
+		failed := policy.FailedTests(ctx, &u, c, schema)
 		if err := a.refused(failed, len(failed.Errors())); err != nil {
 			return nil, err
 		}
@@ -337,11 +362,11 @@ func (a *Commands) inspect(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	b, err := bundles.Read(data, nil)
+	b, err := bundles.Read(bundles.KindOf(data), data, nil)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	list, err := a.compile(ctx, b, false)
+	list, err := a.compile(ctx, bundles.KindOf(data), b, false)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package bundlecommands
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strconv"
@@ -15,7 +16,7 @@ import (
 
 // verification returns what verifies a bundle: the key of the options, or the configuration of this
 // machine.
-func (a *Commands) verification(k *keyFlags) (*bundles.Verifier, error) {
+func (a *Commands) verification(ctx context.Context, kind bundles.Kind, k *keyFlags) (*bundles.Verifier, error) {
 	if k.file != "" {
 		text, err := readFile(k.file, maxKey)
 		if err != nil {
@@ -31,7 +32,7 @@ func (a *Commands) verification(k *keyFlags) (*bundles.Verifier, error) {
 	if a.Root() != "" {
 		owners = append(owners, uint32(os.Geteuid()))
 	}
-	config, err := orgbundle.Verification(dirs, owners)
+	config, err := orgbundle.Verification(ctx, dirs, owners, kind)
 	if err == nil && config == nil {
 		err = cli.Failf(cli.ExitUsage, "name a key with --verification-key", "no bundle with a signature is configured on this machine")
 	}

@@ -155,7 +155,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	for _, why := range d.memory.Status().Degraded {
 		log.Warn("the memory is degraded", "why", why)
 	}
-	d.sender = decisionlog.New(dirs, d.journal.Reader, log, now)
+	d.sender = decisionlog.New(dirs, d.rules.Bundle.Manager, d.journal.Reader, log, now)
 	var j decisions.Journal = d.journal
 	if d.rules.Settings.HTTP.Listen != settings.ListenOff {
 		d.metrics = newMetrics(d)

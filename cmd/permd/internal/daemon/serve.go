@@ -19,6 +19,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/engine"
+	"github.com/permd/permd/cmd/permd/internal/orgbundle"
 	"github.com/permd/permd/internal/fairshare"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
@@ -74,6 +75,7 @@ func serve(ctx context.Context, streams cli.Streams, dirs xdg.Dirs, relocated bo
 	}
 	s.listensAt(at)
 	s.keepArguments()
+	s.rules.Bundle.Prepare(ctx, orgbundle.Daemon{Store: s.rules.Store, Log: log, Counters: s.shadow.Counters, Changed: s.healthChanged})
 	s.tryRules()
 	s.files.add("decision", s.decision)
 	s.files.add("admin", s.management)
@@ -182,8 +184,9 @@ func (s *server) run(ctx context.Context) error {
 		})
 	}
 	context.AfterFunc(serving, s.engine.Waiting.End)
+	s.rules.Bundle.Start(serving)
 	all.Go(func() { s.rules.Watch(serving) })
-	all.Go(func() { s.rules.Bundle.Run(serving, s.rules.Store, s.log, s.healthChanged) })
+	all.Go(func() { s.rules.Bundle.Run(serving) })
 	all.Go(func() { s.watch(serving) })
 	all.Go(func() { s.watchPlaces(serving) })
 	all.Go(func() { s.keepWitness(serving) })
@@ -298,6 +301,9 @@ func (s *server) reload(ctx context.Context, digest string) (admin.Reloaded, err
 		s.log.Warn("telling the service manager", "error", err)
 	}
 	changed, err := s.rules.ReloadIf(ctx, digest)
+	if digest == "" {
+		err = errors.Join(err, s.rules.Bundle.Reload(ctx))
+	}
 	s.metrics.reloaded(err)
 	s.tellReady()
 	return admin.Reloaded{Changed: changed, Digest: s.rules.Digest()}, err

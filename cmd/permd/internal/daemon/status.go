@@ -35,8 +35,10 @@ type Status struct {
 	Sessions int           `json:"sessions"`
 	Policy   policy.Status `json:"policy"`
 	// Bundle is how rules of the organisation are delivered, nil if they are not.
-	Bundle  *orgbundle.Status `json:"bundle,omitzero"`
-	Journal journal.Status    `json:"journal"`
+	Bundle *orgbundle.Status `json:"bundle,omitzero"`
+	// Control is what else the organisation's opa.yaml names, nil if there is none.
+	Control *orgbundle.Control `json:"control,omitzero"`
+	Journal journal.Status     `json:"journal"`
 	// Sent is how far the journal was sent to the organisation's service, nil if it is not to be.
 	Sent *decisionlogs.Status `json:"decisionLogs,omitzero"`
 	// Lost are heads that the journal had when the daemon started last, and does not have.
@@ -74,14 +76,14 @@ func (d *daemon) status() Status {
 	s := Status{
 		PID: os.Getpid(), Version: buildinfo.Version(), Started: d.started, Digest: d.rules.Digest(),
 		Socket: d.sockets.Decision, Admin: d.sockets.Management, HTTP: d.sockets.HTTP, Sessions: d.engine.Sessions.Len(),
-		Policy: d.rules.Status(), Bundle: d.rules.Bundle.Status(), Shadow: d.shadow.Summary(), Journal: d.journal.Status(), Lost: d.lost, Memory: d.memory.Status(),
+		Policy: d.rules.Status(), Bundle: d.rules.Bundle.Status(), Control: d.rules.Bundle.Control(), Shadow: d.shadow.Summary(), Journal: d.journal.Status(), Lost: d.lost, Memory: d.memory.Status(),
 		Unasked: d.runs.list(), NotPlain: d.engine.NotPlain.Counts(),
 		Unanswered: d.engine.Mounts.Stuck(), Stuck: d.stuck(time.Now()), Sockets: d.files.list(), SelfCheck: d.watchdog.failure(),
 	}
 	s.Arguments, s.Sent = d.kept.Status(), d.sender.Status()
 	s.Verified = records.Verified(d.dirs)
 	s.Pauses, s.Locked = d.pausesInForce()
-	s.Degraded = s.Locked != "" || s.Bundle != nil && s.Bundle.Expired || s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" ||
+	s.Degraded = s.Locked != "" || s.Bundle != nil && s.Bundle.Expired || s.Control.Degraded() || s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" ||
 		s.Journal.Retention.Failing != "" || len(s.Memory.Degraded) > 0 || len(s.Unanswered) > 0 || len(s.Stuck) > 0 ||
 		len(s.Sockets) > 0 || s.SelfCheck != "" || s.Arguments.Failing != ""
 	return s

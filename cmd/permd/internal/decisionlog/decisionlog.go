@@ -4,13 +4,10 @@
 package decisionlog
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
@@ -19,8 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/permd/permd/cmd/permd/internal/account"
-	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/decisions/journal/feed"
 	"github.com/permd/permd/internal/xdg"
@@ -34,6 +29,9 @@ import (
 // events.
 const policyDir = "log.d"
 
+// machineLabel is the label of events with the id that the machine has in status reports.
+const machineLabel = "machine"
+
 // file returns the path of the file that says how far the log was sent, one for each data
 // folder.
 func file(dirs xdg.Dirs) string {
@@ -41,9 +39,12 @@ func file(dirs xdg.Dirs) string {
 	return filepath.Join(dirs.State, "sent-"+hex.EncodeToString(sum[:6]))
 }
 
+// Services returns what runs the services that are configured, nil if there are none.
+type Services func() (*management.Manager, error)
+
 // New returns what sends a journal. Nothing is sent before Run.
-func New(dirs xdg.Dirs, r *journal.Reader, log *slog.Logger, now func() time.Time) *decisionlogs.Uploader {
-	t := &target{dirs: dirs, log: log}
+func New(dirs xdg.Dirs, services Services, r *journal.Reader, log *slog.Logger, now func() time.Time) *decisionlogs.Uploader {
+	t := &target{dirs: dirs, services: services}
 	return decisionlogs.New(decisionlogs.Options{
 		Source: records{r}, Target: t.get, File: file(dirs), Log: log, Now: now,
 	})
@@ -76,40 +77,41 @@ func (r records) Waiting(ctx context.Context, from decisionlogs.Position) (int64
 	return feed.Waiting(ctx, r.reader, feed.Position(from))
 }
 
-// target is where the log is sent, made anew when a file has changed.
+// target is where the log is sent, made anew when the configuration or a policy has changed.
 type target struct {
-	dirs xdg.Dirs
-	log  *slog.Logger
+	dirs     xdg.Dirs
+	services Services
 
-	config []byte // of opa.yaml
-	files  string // digest of the policies
-	made   *decisionlogs.Target
+	manager *management.Manager
+	config  *management.Config
+	files   string // digest of the policies
+	made    *decisionlogs.Target
 }
 
 // get returns where the log is sent, nil for nowhere.
 func (t *target) get() (*decisionlogs.Target, error) {
-	name := filepath.Join(t.dirs.Org, management.ConfigName)
-	data, err := account.ReadSettingsFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.made, t.config = nil, nil
+	m, err := t.services()
+	if err != nil {
+		return nil, err
+	}
+	if m == nil || m.Config().DecisionLogs == nil {
+		t.made, t.manager = nil, nil
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the configuration: %w", err)
-	}
+	config := m.Config()
 	policies, err := t.policies()
 	if err != nil {
 		return nil, err
 	}
 	digest := source.Digest(nil, policies)
-	if t.config != nil && bytes.Equal(t.config, data) && t.files == digest {
+	if t.manager == m && t.config == config && t.files == digest {
 		return t.made, nil
 	}
-	made, err := t.make(name, data, policies)
+	made, err := t.make(m, config, policies)
 	if err != nil {
 		return nil, err
 	}
-	t.made, t.config, t.files = made, data, digest
+	t.made, t.manager, t.config, t.files = made, m, config, digest
 	return made, nil
 }
 
@@ -123,36 +125,18 @@ func (t *target) policies() ([]source.File, error) {
 }
 
 // make makes a target of what was read.
-func (t *target) make(name string, data []byte, policies []source.File) (*decisionlogs.Target, error) {
-	config, err := management.Parse(name, data)
-	if err != nil {
-		return nil, err
-	}
-	if config.DecisionLogs == nil {
-		return nil, nil
-	}
+func (t *target) make(m *management.Manager, config *management.Config, policies []source.File) (*decisionlogs.Target, error) {
 	c, err := decisionlogs.ParseConfig(config.DecisionLogs)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", management.ConfigName, err)
 	}
 	policy, err := masking.Compile(policies, c.Mask, c.Drop)
 	if err != nil {
 		return nil, fmt.Errorf("nothing is sent: %w", err)
 	}
-	m, err := management.New(config, management.Options{Log: t.log})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if !slices.Contains(m.OPA.Services(), c.Service) {
-		return nil, fmt.Errorf("%s: decision_logs.service is %q, which names no service", name, c.Service)
-	}
-	client := m.Client(c.Service)
-	labels := map[string]string{"app": "permd", "version": buildinfo.Version()}
-	if host, err := os.Hostname(); err == nil {
-		labels["host"] = host
-	}
-	for name, value := range config.Labels {
-		labels[name] = value
+	client, labels := m.Client(c.Service), m.Labels()
+	if _, set := labels[machineLabel]; !set {
+		labels[machineLabel] = labels["id"] // which is the journal's in events
 	}
 	return &decisionlogs.Target{
 		Config: c, Policy: policy, Labels: labels,

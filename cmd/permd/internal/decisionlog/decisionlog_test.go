@@ -19,13 +19,35 @@ import (
 	"github.com/permd/permd/internal/filetest"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy/decisionlogs"
+	"github.com/permd/permd/policy/management"
 )
+
+// services makes a manager of a file, and another when that has changed.
+type services struct {
+	file string
+	text string
+	made *management.Manager
+}
+
+func (s *services) get() (*management.Manager, error) {
+	text, err := os.ReadFile(s.file)
+	if err != nil || string(text) == s.text {
+		return s.made, nil
+	}
+	c, err := management.Parse(s.file, text)
+	if err != nil {
+		return nil, err
+	}
+	s.text = string(text)
+	s.made, err = management.New(c, management.Options{Machine: management.Machine{ID: "m", Version: "1", Labels: map[string]string{"app": "permd"}}, Log: slog.New(slog.DiscardHandler)})
+	return s.made, err
+}
 
 // TestTarget: where the log goes follows the files, and a file that cannot be used is an error,
 // with its name, so that nothing is sent.
 func TestTarget(t *testing.T) {
 	dirs := xdg.Dirs{Org: filepath.Join(t.TempDir(), "org")}
-	tg := &target{dirs: dirs, log: slog.New(slog.DiscardHandler)}
+	tg := &target{dirs: dirs, services: (&services{file: filepath.Join(dirs.Org, "opa.yaml")}).get}
 	write := func(name, text string) { filetest.Write(t, filepath.Join(dirs.Org, name), text) }
 	const service = "services:\n  a:\n    url: http://127.0.0.1:1\n"
 	for _, step := range []struct{ name, text, want string }{
@@ -90,7 +112,7 @@ func TestStatus(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	u := New(dirs, j.Reader, slog.New(slog.DiscardHandler), time.Now)
+	u := New(dirs, (&services{file: filepath.Join(dirs.Org, "opa.yaml")}).get, j.Reader, slog.New(slog.DiscardHandler), time.Now)
 	if st := u.Status(); st != nil || Lines(st, time.Now()) != nil {
 		t.Errorf("without a configuration: %+v", st)
 	}

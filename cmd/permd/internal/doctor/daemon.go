@@ -28,6 +28,7 @@ func (x *examination) daemon(ctx context.Context) {
 	var s daemon.Status
 	if x.callSocket(ctx, "admin", true, admin.MethodStatus, struct{}{}, &s) {
 		x.daemonState(&s)
+		x.deliveries(&s)
 		x.http(ctx, s.HTTP)
 	}
 }

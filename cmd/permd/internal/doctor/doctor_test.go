@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/cmd/permd/internal/findings"
+	"github.com/permd/permd/cmd/permd/internal/orgbundle"
 	"github.com/permd/permd/cmd/permd/internal/service"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/mounts"
@@ -19,8 +21,50 @@ import (
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/packaging"
 	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/management"
 	"github.com/permd/permd/remember"
 )
+
+// TestDoctorDeliveries: what was taken of the organisation's servers becomes findings.
+func TestDoctorDeliveries(t *testing.T) {
+	now := time.Now()
+	good := orgbundle.Status{BundleStatus: management.BundleStatus{Checked: now}, Revision: "5"}
+	with := func(change func(*orgbundle.Status)) *orgbundle.Status {
+		s := good
+		change(&s)
+		return &s
+	}
+	discovered := &management.DiscoveryStatus{BundleStatus: management.BundleStatus{Checked: now}, Revision: "3"}
+	for _, tt := range []struct {
+		name    string
+		control *orgbundle.Control
+		bundle  *orgbundle.Status
+		want    []string // STATE CHECK: a part of the text
+	}{
+		{"nothing", nil, nil, nil},
+		{"well", &orgbundle.Control{Discovery: discovered, Shadow: &good}, &good, []string{"ok discovery: revision 3, the server answered at", "ok bundle: revision 5", "ok shadow bundle: revision 5"}},
+		{"opa.yaml", &orgbundle.Control{Problem: "opa.yaml:1: x"}, nil, []string{"error opa.yaml: it is not in force as it is: opa.yaml:1: x"}},
+		{"missing", &orgbundle.Control{}, with(func(s *orgbundle.Status) { s.Revision, s.Error = "", "not found" }), []string{"error bundle: none is in force, so every call may ask: not found"}},
+		{"unreachable", &orgbundle.Control{}, with(func(s *orgbundle.Status) { s.Error, s.Since = "connection refused", now }), []string{"warn bundle: revision 5 is in force, and no other was taken since"}},
+		{"expired", &orgbundle.Control{}, with(func(s *orgbundle.Status) { s.Expired, s.Expires = true, now }), []string{"warn bundle: revision 5 expired at"}},
+		{"not answered", &orgbundle.Control{}, with(func(s *orgbundle.Status) { s.Checked = time.Time{} }), []string{"warn bundle: revision 5 is in force, and the server has not answered yet"}},
+		{"kept", &orgbundle.Control{}, with(func(s *orgbundle.Status) { s.Kept = "it is cut off" }), []string{"ok bundle: revision 5", "warn bundle: what was kept of it is not in force: it is cut off"}},
+		{"not discovered", &orgbundle.Control{Discovery: &management.DiscoveryStatus{BundleStatus: management.BundleStatus{Error: "x"}}, Shadow: &orgbundle.Status{BundleStatus: management.BundleStatus{Error: "y"}}}, nil,
+			[]string{"error discovery: none is in force, so every call may ask: x", "warn shadow bundle: nothing is tried: y"}},
+	} {
+		x := &examination{}
+		x.deliveries(&daemon.Status{Control: tt.control, Bundle: tt.bundle})
+		if len(x.All) != len(tt.want) {
+			t.Errorf("%s: %+v", tt.name, x.All)
+			continue
+		}
+		for i, f := range x.All {
+			if got := fmt.Sprintf("%s %s: %s", f.State, f.Check, f.Text); !strings.Contains(got, tt.want[i]) || f.State != findings.OK && f.Fix == "" {
+				t.Errorf("%s: %s, want %s", tt.name, got, tt.want[i])
+			}
+		}
+	}
+}
 
 // TestDoctorCondition: the daemon's status becomes findings, each with a fix.
 func TestDoctorCondition(t *testing.T) {

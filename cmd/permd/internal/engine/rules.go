@@ -30,7 +30,7 @@ type Rules struct {
 	*policy.Store
 	Settings settings.Settings
 	Mounts   *mounts.FS // that rules are read through
-	// Bundle is how rules of the organisation are delivered, nil if they are not.
+	// Bundle is how rules of the organisation are delivered.
 	Bundle  *orgbundle.Delivery
 	Trusted *trust.Store
 
@@ -87,7 +87,7 @@ func OpenRulesIn(ctx context.Context, dirs xdg.Dirs, userDir string, relocated b
 	if relocated {
 		opts.OrgOwners = []uint32{0, uint32(os.Geteuid())}
 	}
-	delivery, err := orgbundle.Open(dirs, opts.OrgOwners, files)
+	delivery, err := orgbundle.Open(ctx, dirs, opts.OrgOwners, files)
 	if err != nil {
 		return nil, err
 	}

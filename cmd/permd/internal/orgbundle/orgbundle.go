@@ -1,6 +1,6 @@
-// Package orgbundle gives the rules of this machine those that the organisation delivers
-// in a bundle: it reads the organisation's opa.yaml, has the last good bundle at the start,
-// and in a daemon takes new ones as they are published.
+// Package orgbundle gives the rules of this machine those that the organisation delivers in
+// bundles: it owns the organisation's opa.yaml, has the last good bundles at the start, and in a
+// daemon runs what takes new ones, discovers where they are, and reports on them.
 package orgbundle
 
 import (
@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,8 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/google/uuid"
-
+	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/internal/xdg"
@@ -27,70 +25,137 @@ import (
 	"github.com/permd/permd/policy/management"
 )
 
-// Delivery is how the rules of a bundle come to this machine. A nil Delivery is that of a machine
-// for which none is configured.
-type Delivery struct {
-	config *management.Config
-	owners []uint32 // of files that hold secrets, besides root and the process's own
-	now    func() time.Time
-
-	mu      sync.Mutex
-	keeper  *bundles.Keeper
-	last    *bundles.Bundle // the last good one, nil for none
-	missing string          // why there is none, "" if there is
-	failed  string          // why bundles are not taken at all, "" if they are
-	manager *management.Manager
-}
-
 // folder is the name of the folder for bundles in the data folder: what was accepted
 // must not be forgotten.
 const folder = "bundles"
 
-// Open reads the configuration, and the last good bundle. It returns nil if no bundle is
-// configured. owners are the uids that may own the configuration besides root.
-func Open(dirs xdg.Dirs, owners []uint32, files *mounts.FS) (*Delivery, error) {
-	config, err := configuration(dirs, owners, files)
-	if err != nil || config == nil {
+// Delivery is the organisation's opa.yaml with what it names: bundles, the discovery of them, and
+// services. A nil Delivery is that of a machine without the file. It is safe for concurrent use.
+type Delivery struct {
+	dirs    xdg.Dirs
+	owners  []uint32 // of opa.yaml and of files that hold secrets, besides root
+	files   *mounts.FS
+	now     func() time.Time
+	daemon  daemon     // what a daemon has besides
+	reading sync.Mutex // held while opa.yaml is read again
+
+	mu      sync.Mutex
+	in      *inForce // nil if there is no file
+	manager *management.Manager
+	ended   bool
+	failed  string // why nothing is taken at all, "" if it is
+	unread  string // why opa.yaml as it is now is not in force, "" if it is
+}
+
+// inForce is an opa.yaml that was read, with what is kept of its bundles.
+type inForce struct {
+	text      []byte // nil if the file was removed
+	config    *management.Config
+	discovery *management.Discovery // nil if it has none
+	bundles   map[bundles.Kind]*kept
+}
+
+// kept is the last good bundle of a kind.
+type kept struct {
+	keeper  *bundles.Keeper
+	last    *bundles.Bundle // nil for none
+	damaged string          // why what is kept on the disk is not in force, "" if it is or there is none
+}
+
+// Open reads the configuration, and the last good bundles. owners are the uids that may own the
+// configuration besides root.
+func Open(ctx context.Context, dirs xdg.Dirs, owners []uint32, files *mounts.FS) (*Delivery, error) {
+	d := &Delivery{dirs: dirs, owners: owners, files: files, now: time.Now}
+	text, config, err := d.read()
+	if err != nil {
 		return nil, err
 	}
-	d := &Delivery{config: config, owners: owners, now: time.Now, missing: "no bundle of " + config.BundleSource() + " was taken yet"}
-	d.keeper = bundles.Keep(filepath.Join(dirs.Data, folder), config.Verification(), d.now)
-	if d.last, err = d.keeper.Last(); err != nil {
-		d.missing = err.Error()
-	} else if d.last != nil {
-		d.missing = ""
+	if config != nil {
+		d.daemon.id = readID(d.dir())
+		d.in = d.keptOf(ctx, text, config, nil)
 	}
 	return d, nil
 }
 
-// configuration reads the organisation's configuration, nil if it has no bundle.
-func configuration(dirs xdg.Dirs, owners []uint32, files *mounts.FS) (*management.Config, error) {
-	name := filepath.Join(dirs.Org, management.ConfigName)
-	data, err := mounts.Look(files, name, func(name string) ([]byte, error) { return readConfig(name, owners) })
+func (d *Delivery) dir() string { return filepath.Join(d.dirs.Data, folder) }
+
+// keptOf returns a configuration with what is kept of its bundles. What was in force before stays.
+func (d *Delivery) keptOf(ctx context.Context, text []byte, config *management.Config, before *inForce) *inForce {
+	in := &inForce{text: text, config: config}
+	in.discovery = management.OpenDiscovery(ctx, config, d.machine(), d.dir(), d.now)
+	d.open(in, before)
+	return in
+}
+
+// open opens what is kept of the bundles of the configuration in force. What was in force before
+// stays, whatever its key is now, and also if the rules of org come from nowhere any more.
+func (d *Delivery) open(in, before *inForce) {
+	effective, all := in.discovery.Effective(in.config), make(map[bundles.Kind]*kept)
+	for _, kind := range []bundles.Kind{bundles.Org, bundles.Shadow} {
+		was := before.of(kind)
+		k := new(kept)
+		if was != nil && in == before {
+			k = was // a bundle that is being taken meanwhile is noted in it
+		}
+		if effective.Sources[kind] == nil {
+			if kind == bundles.Org && was != nil && was.last != nil {
+				k.keeper, k.last, k.damaged = was.keeper, was.last, was.damaged
+				all[kind] = k
+			}
+			continue
+		}
+		k.keeper = bundles.Keep(kind, d.dir(), effective.Verification(kind), d.now)
+		if was != nil && was.last != nil {
+			k.last, k.damaged = was.last, was.damaged
+		} else {
+			k.load()
+		}
+		all[kind] = k
+	}
+	in.bundles = all
+}
+
+// load takes the last good bundle from the disk.
+func (k *kept) load() {
+	var err error
+	if k.last, err = k.keeper.Last(); err != nil {
+		k.damaged = err.Error()
+	}
+}
+
+// of returns what is kept of a kind, nil for none.
+func (in *inForce) of(kind bundles.Kind) *kept {
+	if in == nil {
+		return nil
+	}
+	return in.bundles[kind]
+}
+
+// machine returns what this machine says of itself.
+func (d *Delivery) machine() management.Machine {
+	labels := map[string]string{"app": "permd"}
+	if host, err := os.Hostname(); err == nil {
+		labels["host"] = host
+	}
+	return management.Machine{ID: d.daemon.id, Version: buildinfo.Version(), Labels: labels}
+}
+
+// read reads the organisation's configuration, nil if there is none.
+func (d *Delivery) read() (text []byte, c *management.Config, err error) {
+	name := filepath.Join(d.dirs.Org, management.ConfigName)
+	text, err = mounts.Look(d.files, name, func(name string) ([]byte, error) { return readConfig(name, d.owners) })
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the configuration of bundles: %w", err)
+		return nil, nil, fmt.Errorf("reading the configuration of bundles: %w", err)
 	}
-	config, err := management.Parse(name, data)
-	if err != nil || config.Bundle == nil {
-		return nil, err
-	}
-	return config, nil
+	c, err = management.Parse(name, text)
+	return text, c, err
 }
 
-// Verification returns what verifies the bundles of this machine, nil if none are configured, or
-// they need no signature.
-func Verification(dirs xdg.Dirs, owners []uint32) (*bundles.Verifier, error) {
-	config, err := configuration(dirs, owners, mounts.New())
-	if err != nil || config == nil {
-		return nil, err
-	}
-	return config.Verification(), nil
-}
-
-// readConfig reads the configuration, which must be root's: it names whose rules count.
+// readConfig reads the configuration, which must be root's: it names whose rules count, and where
+// the log is sent.
 func readConfig(name string, owners []uint32) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -113,152 +178,52 @@ func readConfig(name string, owners []uint32) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, management.MaxConfig+1))
 }
 
+// Verification returns what verifies the bundles of a kind on this machine, nil if none are
+// configured, or they need no signature. What was discovered counts.
+func Verification(ctx context.Context, dirs xdg.Dirs, owners []uint32, kind bundles.Kind) (*bundles.Verifier, error) {
+	d := &Delivery{dirs: dirs, owners: owners, files: mounts.New(), now: time.Now}
+	text, config, err := d.read()
+	if err != nil || config == nil {
+		return nil, err
+	}
+	d.daemon.id = readID(d.dir())
+	effective := config
+	if kind != bundles.Discovery {
+		in := d.keptOf(ctx, text, config, nil)
+		effective = in.discovery.Effective(config)
+	}
+	if effective.Sources[kind] == nil {
+		return nil, nil
+	}
+	return effective.Verification(kind), nil
+}
+
 // Delivered returns what the rules begin with, nil if no bundle is configured.
 func (d *Delivery) Delivered() *policy.Delivered {
-	if d == nil {
-		return nil
-	}
-	if d.last == nil {
-		return &policy.Delivered{Missing: d.missing}
-	}
-	return &policy.Delivered{Files: d.last.Files}
-}
-
-// Run takes bundles until ctx is done. changed is called when the status has changed.
-func (d *Delivery) Run(ctx context.Context, store *policy.Store, log *slog.Logger, changed func()) {
-	if d == nil {
-		return
-	}
-	m, err := d.start(ctx, store, log, changed)
-	if err != nil {
-		d.fail(err)
-		log.Error("bundles of org are not taken, what is in force stays", "error", err)
-		changed()
-		return
-	}
-	<-ctx.Done()
-	m.Stop()
-}
-
-// fail notes why bundles are not taken at all.
-func (d *Delivery) fail(err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.failed = err.Error()
-}
-
-func (d *Delivery) start(ctx context.Context, store *policy.Store, log *slog.Logger, changed func()) (*management.Manager, error) {
-	m, err := management.New(d.config, management.Options{ID: uuid.NewString(), Log: log, Owners: d.owners})
-	if err != nil {
-		return nil, err
-	}
-	activate := func(ctx context.Context, data []byte) (string, error) { return d.activate(ctx, store, log, data) }
-	if err := m.TakeBundles(activate, changed); err != nil {
-		return nil, err
-	}
-	d.mu.Lock()
-	d.manager = m
-	d.mu.Unlock()
-	return m, m.Start(ctx)
-}
-
-// activate puts a bundle in force if it may follow the last one, its rules are good, and it could
-// be kept.
-func (d *Delivery) activate(ctx context.Context, store *policy.Store, log *slog.Logger, data []byte) (revision string, err error) {
-	d.mu.Lock()
-	b, known, err := d.keeper.Read(data)
-	inForce := d.last
-	d.mu.Unlock()
-	if err != nil {
-		return "", err
-	}
-	if known && inForce != nil && inForce.Digest == b.Digest && store.Missing() == "" {
-		return b.Revision, nil
-	}
-	err = store.Deliver(ctx, b.Files, func() error {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if err := d.keeper.Store(b, data); err != nil {
-			return fmt.Errorf("the bundle cannot be kept: %w", err)
-		}
-		d.last, d.missing = b, ""
-		return nil
-	})
-	if err != nil {
-		return "", err
-	}
-	log.Info("a bundle of org is in force", "source", d.config.BundleSource(), "revision", b.Revision, "key", b.KeyID, "files", len(b.Files), "digest", b.Digest)
-	return b.Revision, nil
-}
-
-// Status is how the bundle of the organisation is, as `permd status` shows it.
-type Status struct {
-	management.BundleStatus
-	// Revision is in force, "" for none, Accepted since when, and Expires until when it could
-	// be accepted, zero for ever.
-	Revision string    `json:"revision,omitzero"`
-	Accepted time.Time `json:"accepted,omitzero"`
-	Expires  time.Time `json:"expires,omitzero"`
-	Expired  bool      `json:"expired,omitzero"`
-	Unsigned bool      `json:"unsigned,omitzero"` // bundles need no signature
-	Highest  string    `json:"highest,omitzero"`  // the highest revision that was accepted
-}
-
-// Status returns how the bundle is, nil if none is configured.
-func (d *Delivery) Status() *Status {
-	if d == nil {
+	if d == nil || d.in == nil {
 		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := &Status{Unsigned: d.config.Unsigned}
-	if d.manager != nil {
-		s.BundleStatus = d.manager.BundleStatus()
+	if k := d.in.of(bundles.Org); k != nil && k.last != nil {
+		return &policy.Delivered{Files: k.last.Files}
 	}
-	s.Source = d.config.BundleSource()
-	if a := d.keeper.Accepted(); a != nil {
-		s.Highest, s.Accepted = a.Revision, a.At
+	if why := d.missing(); why != "" {
+		return &policy.Delivered{Missing: why}
 	}
-	if b := d.last; b != nil {
-		s.Revision, s.Expires, s.Expired = b.Revision, b.Expires, b.Expired(d.now())
-	} else if s.Error == "" {
-		s.Error = d.missing
-	}
-	if d.failed != "" {
-		s.Error = d.failed
-	}
-	return s
+	return nil
 }
 
-// Lines says how the bundle is.
-func (s *Status) Lines() []string {
-	local := func(t time.Time) string { return t.Local().Format(time.DateTime) }
-	first := "no revision is in force"
-	if s.Revision != "" {
-		first = "revision " + s.Revision
-		if !s.Accepted.IsZero() {
-			first += " since " + local(s.Accepted)
-		}
+// missing returns why there are no rules of a bundle, "" if there are, or there should be none.
+func (d *Delivery) missing() string {
+	k := d.in.of(bundles.Org)
+	switch {
+	case k == nil:
+		return d.in.discovery.Missing()
+	case k.last != nil:
+		return ""
+	case k.damaged != "":
+		return k.damaged
 	}
-	lines := []string{first + ", from " + s.Source}
-	if s.Unsigned {
-		lines[0] += ", unsigned"
-	}
-	if !s.Checked.IsZero() {
-		lines = append(lines, "checked at "+local(s.Checked))
-	}
-	if s.Expired {
-		lines = append(lines, "it expired at "+local(s.Expires)+", and is still in force: publish a newer one")
-	}
-	if s.Error != "" {
-		text := "not taken"
-		if !s.Since.IsZero() {
-			text += " since " + local(s.Since)
-		}
-		lines = append(lines, text+": "+cli.Clip(s.Error, maxError))
-	}
-	return lines
+	return "no bundle of " + d.in.discovery.Effective(d.in.config).Address(bundles.Org) + " was taken yet"
 }
-
-// maxError is how much of an error is shown, in characters.
-const maxError = 300

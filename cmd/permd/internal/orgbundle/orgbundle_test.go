@@ -36,22 +36,25 @@ func TestOpen(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			d, err := Open(dirs, own, mounts.New())
-			if d != nil || (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%v, %v; want %q", d, err, tt.want)
+			d, err := Open(t.Context(), dirs, own, mounts.New())
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Fatalf("%v; want %q", err, tt.want)
+			}
+			if err == nil && (d.Delivered() != nil || d.Status() != nil) {
+				t.Errorf("%+v, %+v", d.Delivered(), d.Status())
 			}
 		})
 	}
 }
 
-// TestRunFails: where the service cannot be used at all, the status says why.
-func TestRunFails(t *testing.T) {
+// TestStartFails: where the service cannot be used at all, the status says why.
+func TestStartFails(t *testing.T) {
 	dirs := xdg.Dirs{Org: t.TempDir(), Data: t.TempDir()}
 	text := "services: {s: {url: 'https://x', credentials: {bearer: {token_path: /nowhere/token}}}}\nbundles: {org: {service: s}}\nplugins: {permd: {unsigned_bundles: true}}\n"
 	if err := os.WriteFile(filepath.Join(dirs.Org, "opa.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d, err := Open(dirs, []uint32{0, uint32(os.Geteuid())}, mounts.New())
+	d, err := Open(t.Context(), dirs, []uint32{0, uint32(os.Geteuid())}, mounts.New())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,17 +62,24 @@ func TestRunFails(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	changed := 0
-	d.Run(t.Context(), nil, slog.New(slog.DiscardHandler), func() { changed++ })
+	d.Prepare(t.Context(), Daemon{Log: slog.New(slog.DiscardHandler), Changed: func() { changed++ }})
+	d.Start(t.Context())
 	s := d.Status()
 	if changed != 1 || !strings.Contains(s.Error, "/nowhere/token") || !s.Unsigned || s.Source != "https://x/bundles/org" {
 		t.Errorf("%+v", s)
+	}
+	if c := d.Control(); !strings.Contains(c.Problem, "/nowhere/token") || c.ID == "" {
+		t.Errorf("%+v", c)
+	}
+	if _, err := d.Manager(); err == nil {
+		t.Error("there are services")
 	}
 	if lines := strings.Join(s.Lines(), "\n"); !strings.Contains(lines, "no revision is in force, from https://x/bundles/org, unsigned") {
 		t.Error(lines)
 	}
 	var none *Delivery
-	if none.Delivered() != nil || none.Status() != nil {
+	if m, err := none.Manager(); none.Delivered() != nil || none.Status() != nil || none.Control() != nil || m != nil || err != nil {
 		t.Error("what is not configured has a status")
 	}
-	none.Run(t.Context(), nil, nil, nil)
+	none.Run(t.Context())
 }

@@ -15,7 +15,7 @@ func (r *Report) Line() string {
 	if r.Rules == 0 && r.Problem != "" {
 		return fmt.Sprintf("no shadow rules can be used: %s", cli.Clip(r.Problem, maxText))
 	}
-	text := fmt.Sprintf("%s of %s in place of the %s rules: %s compared, %d would differ", cli.Plural(r.Rules, "rule"), r.Folder, r.Layer, cli.Plural(r.Compared, "call"), r.Different)
+	text := fmt.Sprintf("%s of %s in place of the %s rules: %s compared, %d would differ", cli.Plural(r.Rules, "rule"), r.place(), r.Layer, cli.Plural(r.Compared, "call"), r.Different)
 	if n := r.missed(); n > 0 {
 		text += fmt.Sprintf(", %d not compared", n)
 	}
@@ -23,6 +23,14 @@ func (r *Report) Line() string {
 		text += "; the files cannot be used: " + cli.Clip(r.Problem, maxText)
 	}
 	return text + "; permd policy shadow"
+}
+
+// place says where the rules are. Those of org's folder count besides a bundle.
+func (r *Report) place() string {
+	if r.Bundle != "" {
+		return "bundle " + r.Bundle
+	}
+	return r.Folder
 }
 
 func (r *Report) missed() (n int) {
@@ -55,14 +63,14 @@ func (r *Report) Print(s *cli.Streams) error {
 		fmt.Fprintf(w, "%s more differ, of further kinds\n", cli.Plural(r.Ungrouped, "call"))
 	}
 	if r.Digest != "" {
-		fmt.Fprintf(w, "%s of %s, in place of the %s rules, since %s\n", cli.Plural(r.Rules, "rule"), r.Folder, r.Layer, moment(r.Since))
+		fmt.Fprintf(w, "%s of %s, in place of the %s rules, since %s\n", cli.Plural(r.Rules, "rule"), r.place(), r.Layer, moment(r.Since))
 	}
 	fmt.Fprintf(w, "%s compared: %d same, %d different\n", cli.Plural(r.Compared, "call"), r.Compared-r.Different, r.Different)
 	for _, m := range r.NotCompared {
 		fmt.Fprintf(w, "%s not compared: %s\n", cli.Plural(m.Count, "call"), m.Why)
 	}
 	if r.Problem != "" {
-		fmt.Fprintf(w, "the files in %s cannot be used: %s\n", r.Folder, r.Problem)
+		fmt.Fprintf(w, "the files in %s cannot be used: %s\n", r.place(), r.Problem)
 	}
 	if r.Unused != "" {
 		fmt.Fprintf(w, "not used: %s\n", r.Unused)

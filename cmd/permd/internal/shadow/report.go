@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -43,7 +44,8 @@ const (
 type Report struct {
 	Version int             `json:"version"`
 	Folder  string          `json:"folder"`
-	Layer   decisions.Layer `json:"layer"` // whose place the rules would take
+	Bundle  string          `json:"bundle,omitzero"` // the revision, if they are of a bundle; Folder counts besides
+	Layer   decisions.Layer `json:"layer"`           // whose place the rules would take
 	Digest  string          `json:"digest,omitzero"`
 	Rules   int             `json:"rules"`
 	// Problem is why the rules are not those in the files, or there are none.
@@ -98,6 +100,18 @@ func (c *Comparer) Totals() Totals {
 	return c.totals
 }
 
+// Counters returns the numbers of calls since the rules to try are as they are, by the names under
+// which they are reported to services.
+func (c *Comparer) Counters() map[string]uint64 {
+	r := c.Report()
+	if r == nil {
+		return nil
+	}
+	return map[string]uint64{
+		"permd_shadow_compared": uint64(r.Compared), "permd_shadow_different": uint64(r.Different), "permd_shadow_not_compared": uint64(r.missed()),
+	}
+}
+
 // Report returns the report, nil if there are no shadow rules.
 func (c *Comparer) Report() *Report {
 	st := c.o.Rules.ShadowStatus()
@@ -144,13 +158,16 @@ func (c *Comparer) follow(st *policy.LayerStatus) {
 		folder = st.Paths[0]
 	}
 	// Rules that have never been good since the start may be those of before.
-	if r.Folder != folder || r.Layer != st.Layer || st.Digest != "" && r.Digest != st.Digest {
+	if r.Folder != folder || (r.Bundle == "") != (st.Bundle == "") || r.Layer != st.Layer || st.Digest != "" && r.Digest != st.Digest {
 		*r = Report{Version: version, Folder: folder, Layer: st.Layer, Digest: st.Digest, Since: c.o.Now(), NotCompared: []Missed{}, Groups: []*Group{}, NotKept: r.NotKept}
 		c.unsaved = true
 	}
-	r.Rules, r.Problem, r.Unused = st.Rules(), st.Error, ""
+	r.Rules, r.Problem, r.Unused, r.Bundle = st.Rules(), st.Error, "", st.Bundle
 	if st.Programs+st.Agents > 0 {
 		r.Unused = "its descriptions of programs and agents: permd policy replay tries them"
+	}
+	if dir := c.o.Rules.ShadowDir(); r.Bundle != "" && dir != "" {
+		r.Unused = strings.TrimPrefix(r.Unused+"; the folder "+dir+" of permd.toml, as long as the organisation has a bundle tried", "; ")
 	}
 }
 
