@@ -46,8 +46,8 @@ type layerState struct {
 	recheckAt  time.Time // when to read again without an event, zero for never
 	seen       *source.Seen
 
-	shadow bool   // its rules are only tried
-	tried  *tried // the bundle that they are of, nil for none
+	shadow    bool       // its rules are only tried
+	candidate *candidate // the bundle that they are of, nil for none
 
 	delivered []source.File // of org: files that are in no folder
 	missing   string        // why there are none, see [Delivered]

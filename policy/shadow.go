@@ -41,7 +41,7 @@ func (s *Store) loadShadow(ctx context.Context, immediate bool) {
 	s.dueToTry.Store(false)
 	st := s.state.Load()
 	want, dirs := st.switches.Shadow, []string{st.switches.Shadow.Dir}
-	tried := s.tried
+	tried := s.candidate
 	if tried != nil {
 		want, dirs = Shadow{Layer: decisions.Org}, st.org.dirs
 	}
@@ -52,8 +52,8 @@ func (s *Store) loadShadow(ctx context.Context, immediate bool) {
 		return
 	}
 	n := st.shadow
-	if n == nil || n.layer != want.Layer || n.tried != tried || !slices.Equal(n.dirs, dirs) {
-		n = &layerState{layer: want.Layer, uid: s.opts.UID, dirs: dirs, shadow: true, tried: tried}
+	if n == nil || n.layer != want.Layer || n.candidate != tried || !slices.Equal(n.dirs, dirs) {
+		n = &layerState{layer: want.Layer, uid: s.opts.UID, dirs: dirs, shadow: true, candidate: tried}
 		if tried != nil {
 			n.delivered = tried.files
 		}
@@ -80,8 +80,8 @@ func (s *Store) loadShadow(ctx context.Context, immediate bool) {
 	})
 }
 
-// tried is a bundle whose rules are only tried.
-type tried struct {
+// candidate is a bundle whose rules are only tried.
+type candidate struct {
 	revision string
 	files    []source.File
 }
@@ -93,8 +93,8 @@ type tried struct {
 func (s *Store) DeliverShadow(ctx context.Context, revision string, files []source.File, commit func() error) error {
 	s.trying.Lock()
 	if len(files) == 0 {
-		had := s.tried != nil
-		s.tried = nil
+		had := s.candidate != nil
+		s.candidate = nil
 		s.trying.Unlock()
 		if had {
 			s.loadShadow(ctx, true)
@@ -103,8 +103,8 @@ func (s *Store) DeliverShadow(ctx context.Context, revision string, files []sour
 	}
 	defer s.trying.Unlock()
 	st := s.state.Load()
-	to := &tried{revision, files}
-	n := &layerState{layer: decisions.Org, uid: s.opts.UID, dirs: st.org.dirs, shadow: true, tried: to, delivered: files}
+	to := &candidate{revision, files}
+	n := &layerState{layer: decisions.Org, uid: s.opts.UID, dirs: st.org.dirs, shadow: true, candidate: to, delivered: files}
 	all := append(s.localInUse(st.org), files...)
 	err := weight.CheckText(decisions.Org, all)
 	if err == nil {
@@ -118,7 +118,7 @@ func (s *Store) DeliverShadow(ctx context.Context, revision string, files []sour
 		return err
 	}
 	n.nonEmpty = source.NonEmpty(all)
-	s.tried = to
+	s.candidate = to
 	s.update(func(now *state) bool { now.shadow = n; return true })
 	return nil
 }

@@ -172,8 +172,8 @@ func (n *layerState) status() LayerStatus {
 		Layer: n.layer, Project: n.project, Paths: n.dirs, State: n.state,
 		Files: n.files, Digest: n.digest, Since: n.since, Trust: n.assessed.status(n.state),
 	}
-	if n.tried != nil {
-		out.Bundle = n.tried.revision
+	if n.candidate != nil {
+		out.Bundle = n.candidate.revision
 	}
 	if n.layer == decisions.User || n.layer == decisions.Project {
 		uid := n.uid

@@ -60,7 +60,7 @@ type Store struct {
 	// trying is held while rules to try are loaded, which holds up no others. dueToTry is
 	// set while somebody waits to load them.
 	trying       sync.Mutex
-	tried        *tried // the bundle that is tried, nil for none; used while trying is held
+	candidate    *candidate // the bundle that is tried, nil for none; used while trying is held
 	dueToTry     atomic.Bool
 	shadowLimits evaltime.Limiter // of the evaluations of rules to try, and of those that wait
 }

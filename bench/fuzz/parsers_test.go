@@ -80,6 +80,7 @@ var parsers = map[string]string{
 
 	"cmd/permd/internal/bundlecommands.readFile":  "- a bounded read; policy/bundles.FuzzRead has the bytes",
 	"cmd/permd/internal/orgbundle.readConfig":     "- a bounded read; policy/management.FuzzParse has the bytes",
+	"cmd/permd/internal/orgbundle.readID":         "- one UUID in permd's own file, bounded, which its library parses",
 	"cmd/permd.app.readImport":                    "- opens a file; cmd/permd/internal/choices.FuzzImport has the bytes",
 	"cmd/permd/internal/gateways.readSecret":      "- one word of a file that only its person can read, which goes into a header",
 	"cmd/permd/internal/cli.parseDuration":        "- a flag of the person's own command",

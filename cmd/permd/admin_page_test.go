@@ -86,7 +86,7 @@ func TestAdminPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d.afterStart = func() { d.waitOutput(t, "a bundle of org is in force") }
+	d.afterStart = func() { d.waitOutput(t, "a bundle is in force") }
 	d.followPage(t, "admin.md", project)
 
 	eventually.Holds(t, "the second revision is in force", func() bool {

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permd/permd/policy/bundles"
 	"github.com/permd/permd/policy/bundles/bundlestest"
+	"github.com/permd/permd/policy/management"
 )
 
 // TestBundlePage follows the page about bundles: with its folder of rules, its configuration, and a
@@ -26,25 +28,37 @@ func TestBundlePage(t *testing.T) {
 			blocks = append(blocks, b[2])
 		}
 	}
-	if len(blocks) != 2 {
+	if len(blocks) != 4 {
 		t.Fatalf("the page has %d blocks of YAML", len(blocks))
 	}
 	writeFile(t, filepath.Join(project, "policy.d", "rules.yaml"), blocks[0])
 	key := bundlestest.NewKey(t) // where there is no openssl
 	writeFile(t, filepath.Join(project, "key.pem"), key.Private)
 	writeFile(t, filepath.Join(project, "public.pem"), key.Public)
+	example := "../../examples/discovery/"
+	writeFile(t, filepath.Join(project, "discovery", "discovery.rego"), readPage(t, example+"discovery.rego"))
+	if !strings.HasSuffix(readPage(t, example+"opa.yaml"), blocks[3]) {
+		t.Errorf("the example has another section than the page:\n%s", blocks[3])
+	}
 	root := filepath.Join(d.home, "root")
 	server := httptest.NewServer(http.FileServerFS(os.DirFS(project)))
 	t.Cleanup(server.Close)
 	// The key is there once the commands before have made it, and the page's server is another.
 	config := strings.Replace(blocks[1], "https://policy.example.com", server.URL, 1)
 	begin, end := strings.Index(config, "      -----BEGIN"), strings.Index(config, "bundles:")
+	with := func(public, bundles string) string {
+		return config[:begin] + "      " + strings.ReplaceAll(strings.TrimSpace(public), "\n", "\n      ") + "\n" + bundles
+	}
+	c, err := management.Parse("opa.yaml", []byte(with(key.Public, blocks[2])))
+	if err != nil || c.Address(bundles.Shadow) != server.URL+"/next.tar.gz" {
+		t.Errorf("the page's bundle that is tried: %v", err)
+	}
 	d.beforeStart = func() {
-		public := strings.TrimSpace(readPage(t, filepath.Join(project, "public.pem")))
-		writeFile(t, filepath.Join(root, "etc/permd/opa.yaml"), config[:begin]+"      "+strings.ReplaceAll(public, "\n", "\n      ")+"\n"+config[end:])
+		public := readPage(t, filepath.Join(project, "public.pem"))
+		writeFile(t, filepath.Join(root, "etc/permd/opa.yaml"), with(public, config[end:]))
 	}
 	d.afterStart = func() {
-		d.waitOutput(t, "a bundle of org is in force")
+		d.waitOutput(t, "a bundle is in force")
 	}
 	d.followPage(t, "bundles.md", project)
 }

@@ -131,13 +131,13 @@ func refOf(path string) (ast.Ref, error) {
 	return ref, nil
 }
 
-// maxText is how much of an error is kept, in bytes: those of OPA can quote much.
-const maxText = 300
+// maxMessage is how much of an error is kept, in bytes: those of OPA can quote much.
+const maxMessage = 300
 
 func shortened(err error) error {
 	text := strings.Join(strings.Fields(err.Error()), " ")
-	if len(text) > maxText {
-		text = text[:maxText] + "…"
+	if len(text) > maxMessage {
+		text = text[:maxMessage] + "…"
 	}
 	return errors.New(strings.ToValidUTF8(text, "\uFFFD"))
 }

@@ -308,7 +308,7 @@ func (a *Commands) verify(ctx context.Context, name string, k *keyFlags) error {
 	if a.JSON {
 		return cli.PrintJSON(a.Out, verified{b, list})
 	}
-	fmt.Fprintf(a.Out, "ok: %s, revision %s, %s, signed with key %s\n", name, b.Revision, cli.Plural(len(list), "rule"), b.KeyID)
+	fmt.Fprintf(a.Out, "ok: %s, revision %s, %s, signed with key %s\n", name, b.Revision, cli.Either(kind == bundles.Discovery, "the policy of a discovery bundle", cli.Plural(len(list), "rule")), b.KeyID)
 	return nil
 }
 
