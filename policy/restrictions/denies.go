@@ -93,11 +93,17 @@ func coversUnknown(e *effects.Effect, f *decisions.Finding) bool {
 	return false
 }
 
-// forbiddenMode returns the mode that forbids an effect: the one that its session is in, or,
-// for a switch, one that its call names. A session may leave a forbidden mode.
+// forbiddenMode returns the mode that forbids an effect: one that its call would enter, or the
+// one that its session is in; a switch of mode may leave that, and is forbidden by any mode that
+// its call names.
 func (r *Restrictions) forbiddenMode(in *decisions.Input) string {
 	if len(r.ForbidModes) == 0 {
 		return ""
+	}
+	for _, name := range in.Result.Enters {
+		if mode := r.modeOf(name); mode != "" {
+			return mode
+		}
 	}
 	if in.Effect.Kind != effects.KindMode {
 		return r.modeOf(in.Session.Mode)

@@ -47,6 +47,10 @@ var shapeExamples = map[string]struct {
 	"browser":        {`{"url":"https://a.example/"}`, []effects.Kind{effects.KindUse, effects.KindConnect}},
 	"question":       {`{"question":"x"}`, []effects.Kind{effects.KindQuestion}},
 	"mode":           {`{"plan":"x"}`, []effects.Kind{effects.KindMode}},
+	"internal_plan":  {`{}`, []effects.Kind{effects.KindUse}},
+	"plan_mode":      {`{}`, []effects.Kind{effects.KindMode}},
+	"build_mode":     {`{}`, []effects.Kind{effects.KindMode}},
+	"act_mode":       {`{}`, []effects.Kind{effects.KindMode}},
 	"permissions":    {`{"permissions":{"network":{"enabled":true}}}`, []effects.Kind{effects.KindMode}},
 }
 
