@@ -85,6 +85,11 @@ type Effect struct {
 	// own fields: what a file tool writes is shown to the person as such.
 	Shell bool
 
+	// Undescribed is set on a run that executes, by a word with that meaning, a program or
+	// script that neither the shipped table nor the organisation describes, and on a state that
+	// has later programs run one (PAGER=x). The run's own program is Run.Known.
+	Undescribed bool
+
 	// Via is set if the effect comes from another one of the same call: from the operands
 	// and options of a run, from its program, or from the arguments of a use.
 	Via *Via

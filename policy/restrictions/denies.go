@@ -55,8 +55,16 @@ func (r *Restrictions) denies(in *decisions.Input, fired []decisions.Finding) (l
 	any := func(*decisions.Finding) bool { return true }
 	switch e.Kind {
 	case effects.KindRun:
-		if r.DenyUnknownPrograms && !inTables(e.Run) && !allowed(any) {
+		switch {
+		case !r.DenyUnknownPrograms || inTables(e.Run) && !e.Undescribed || allowed(any):
+		case inTables(e.Run):
+			add(idPrograms, "running a program or script that is not known", "")
+		default:
 			add(idPrograms, "programs that are not known", "")
+		}
+	case effects.KindState:
+		if r.DenyUnknownPrograms && e.Undescribed && !allowed(any) {
+			add(idPrograms, "running a program or script that is not known", "")
 		}
 	case effects.KindUnknown:
 		if r.DenyUnknownPrograms && e.Cause != effects.CauseUnanswered && !allowed(func(f *decisions.Finding) bool { return coversUnknown(e, f) }) {
@@ -66,7 +74,7 @@ func (r *Restrictions) denies(in *decisions.Input, fired []decisions.Finding) (l
 		if r.DenyUnknownServers && (e.Use == nil || e.Use.Source != effects.AgentSource) && !allowed(any) {
 			add(idServers, "tools of servers that it does not allow", "")
 		}
-	case effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindState, effects.KindMode, effects.KindQuestion:
+	case effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindMode, effects.KindQuestion:
 	}
 	return list
 }

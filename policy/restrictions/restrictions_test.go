@@ -55,6 +55,8 @@ func TestDenies(t *testing.T) {
 	unknownProgram.Run.Known = false
 	overlay := inputtest.Run("frob")
 	overlay.Run.WithoutOverlay = unknownProgram.Run
+	undescribed, variable := inputtest.Run("npx", "frob"), inputtest.Why(effects.KindState, "PAGER=frob")
+	undescribed.Undescribed, variable.Undescribed = true, true
 	unanswered := unnamed
 	unanswered.Cause = effects.CauseUnanswered
 	guess := unknownProgram
@@ -79,6 +81,11 @@ func TestDenies(t *testing.T) {
 		"one that the user allows":           {e: unknownProgram, fired: []decisions.Finding{allow(decisions.User)}, want: idPrograms},
 		"one that the user describes":        {e: overlay, want: idPrograms},
 		"a guess":                            {e: guess},
+		"a known one that runs another":      {e: undescribed, want: idPrograms},
+		"the same, if org allows it":         {e: undescribed, fired: []decisions.Finding{allow(decisions.Org)}},
+		"a variable that names a program":    {e: variable, want: idPrograms},
+		"one that org lets set":              {e: variable, fired: []decisions.Finding{allow(decisions.Org)}},
+		"another state":                      {e: inputtest.Why(effects.KindState, "A=b")},
 		"what is not understood":             {e: unnamed, want: idPrograms},
 		"the same, allowed":                  {e: unnamed, fired: []decisions.Finding{allow(decisions.Org)}, want: idPrograms},
 		"the same, covered":                  {e: unnamed, fired: []decisions.Finding{covering}},
