@@ -369,6 +369,9 @@ type Use struct {
 	Source  string // where the server's configuration comes from, "" if not known
 	Tool    string
 	Version string // the requested version, "" if none was named
+	// Own is set if the agent's profile has the tool as one of its own that does not reach into a
+	// server of tools.
+	Own bool
 	// Destructive is set if the tool's server declares so (see Tool).
 	Destructive bool
 	// Trusted is set if the client lets the server run the tool without asking.

@@ -71,7 +71,7 @@ func (r *Restrictions) denies(in *decisions.Input, fired []decisions.Finding) (l
 			add(idPrograms, "what is not understood", "")
 		}
 	case effects.KindUse:
-		if r.DenyUnknownServers && (e.Use == nil || e.Use.Source != effects.AgentSource) && !allowed(any) {
+		if r.DenyUnknownServers && (e.Use == nil || !e.Use.Own) && !allowed(any) {
 			add(idServers, "tools of servers that it does not allow", "")
 		}
 	case effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindMode, effects.KindQuestion:

@@ -62,7 +62,7 @@ func TestDenies(t *testing.T) {
 	guess := unknownProgram
 	guess.Guessed = true
 	own := inputtest.Use("", "web", "{}")
-	own.Use.Source = effects.AgentSource
+	own.Use.Own = true
 	allow := func(l decisions.Layer) decisions.Finding {
 		return decisions.Finding{Rule: decisions.RuleRef{Layer: l}, Set: decisions.SetAllow}
 	}
@@ -114,6 +114,31 @@ func TestDenies(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%s: denied by %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// TestRefusesAhead: where the age of an allow counts, one that was made while the clock was ahead
+// does not apply until then. Elsewhere its time does not matter.
+func TestRefusesAhead(t *testing.T) {
+	now := time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)
+	limited := (&Restrictions{RememberAtMost: 24 * time.Hour}).Compile(nil, nil)
+	other := (&Restrictions{Revoked: []Revocation{{ID: "z"}}}).Compile(nil, nil)
+	for name, tt := range map[string]struct {
+		c    Choice
+		want bool
+	}{
+		"now":              {Choice{Made: now}, false},
+		"seconds ahead":    {Choice{Made: now.Add(maxAhead)}, false},
+		"a year ahead":     {Choice{Made: now.AddDate(1, 0, 0)}, true},
+		"confirmed so":     {Choice{Made: now, Confirmed: now.AddDate(1, 0, 0)}, true},
+		"older than a day": {Choice{Made: now.Add(-24 * time.Hour)}, true},
+	} {
+		if got := limited.Refuses(&tt.c, nil, now); (got != "") != tt.want {
+			t.Errorf("%s: %q", name, got)
+		}
+		if got := other.Refuses(&tt.c, nil, now); got != "" {
+			t.Errorf("%s, where the age does not count: %q", name, got)
 		}
 	}
 }

@@ -128,8 +128,8 @@ func (d *shapeData) compile(name string) (*shape, error) {
 		}
 		s.needs = append(s.needs, r)
 	}
-	if s.use != "" && s.use != "agent" && s.use != "plain" {
-		return nil, fmt.Errorf("shape %s: use is %q, want agent or plain", name, s.use)
+	if s.use != "" && s.use != "agent" && s.use != "plain" && s.use != "server" {
+		return nil, fmt.Errorf("shape %s: use is %q, want agent, plain or server", name, s.use)
 	}
 	if slices.Contains(s.enters, "") {
 		return nil, fmt.Errorf("shape %s: enters a mode without a name", name)

@@ -327,6 +327,7 @@ func (t *tool) own() {
 			source = sourceAgent
 		}
 		t.useEffect(t.Call.Input, source)
+		t.Effects[t.use].Use.Own = s.use != "server"
 	case s.question != "":
 		t.Add(effects.Effect{Kind: effects.KindQuestion, From: t.id.from, Why: s.question, Text: s.question})
 	case s.mode != "":

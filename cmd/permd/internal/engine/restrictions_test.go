@@ -239,6 +239,14 @@ func TestRestrictions(t *testing.T) {
 	for server, want := range map[string]decisions.Verdict{"wiki": decisions.Allow, "mine": decisions.Deny, "other": decisions.Deny, "agent": decisions.Deny} {
 		w.want("unknown servers", restrictedCall{tool: "get", server: server, input: `{}`}, want, "")
 	}
+	for tool, denied := range map[string]bool{
+		"TodoWrite": false, "Skill": false, "EnterWorktree": false, "CronList": false, "RemoteTrigger": false, "Frob": true, "ListMcpResourcesTool": true, "ReadMcpResourceTool": true,
+	} {
+		if d := w.decide(restrictedCall{tool: tool, input: `{"name":"x"}`}); (d.Verdict == decisions.Deny) != denied {
+			t.Errorf("unknown servers: %s is %s (%s)", tool, d.Verdict, d.Reason)
+		}
+	}
+	w.want("a resource by another agent's tool", restrictedCall{tool: "access_mcp_resource", input: `{}`, agent: "cline"}, never, "unknown_servers")
 	w.want("not a program", shellCall("usertool x"), decisions.Allow, "")
 
 	w.set(`require_layers = ["org", "user"]`)
