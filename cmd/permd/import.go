@@ -73,8 +73,8 @@ the built-in rules, without your own.
 	f.BoolVar(&o.check, "check", false, "compare with the decisions in the journal")
 	o.log.SinceFlag(f, "with --check: ")
 	f.IntVar(&o.log.limit, "limit", 1000, "with --check: at most `n` decisions")
-	cmd.MarkFlagsMutuallyExclusive("project", "everywhere")
-	cmd.MarkFlagsMutuallyExclusive("output", "check")
+	cli.Exclusive(cmd, "project", "everywhere")
+	cli.Exclusive(cmd, "output", "check")
 	return cmd
 }
 

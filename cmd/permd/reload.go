@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -121,10 +122,14 @@ func (a *app) reload(ctx context.Context, replayed string) error {
 	if a.JSON {
 		return cli.PrintJSON(a.Out, r)
 	}
+	settings := ""
+	if len(r.Settings) > 0 {
+		settings = "; changed settings: " + strings.Join(r.Settings, ", ")
+	}
 	if !r.Changed {
-		fmt.Fprintf(a.Out, "the rules have not changed, policy %s stays in force\n", cli.Short(r.Digest))
+		fmt.Fprintf(a.Out, "the rules have not changed, policy %s stays in force%s\n", cli.Short(r.Digest), settings)
 		return nil
 	}
-	fmt.Fprintf(a.Out, "policy %s is in force\n", cli.Short(r.Digest))
+	fmt.Fprintf(a.Out, "policy %s is in force%s\n", cli.Short(r.Digest), settings)
 	return nil
 }

@@ -90,9 +90,9 @@ func (a *app) report(err error) int {
 		_ = cli.PrintJSON(a.Err, map[string]any{"error": errorJSON{text, hint, code}})
 		return code
 	}
-	fmt.Fprintf(a.Err, "permd: error: %s\n", text)
+	fmt.Fprintf(a.Err, "permd: error: %s\n", cli.Visible(text))
 	if hint != "" {
-		fmt.Fprintf(a.Err, "permd: hint: %s\n", hint)
+		fmt.Fprintf(a.Err, "permd: hint: %s\n", cli.Visible(hint))
 	}
 	return code
 }

@@ -223,6 +223,10 @@ type Result struct {
 	Activated []string
 	// After is what the call may change, Before included.
 	After Disturbance
+	// Enters are the names of the modes that the call would switch its agent to, or start a
+	// sub-agent in, as far as they are known, as written. They are facts of the whole call,
+	// whatever its effects are.
+	Enters []string
 	// Rest are effects that can only deny the call: those of a part beyond its bounds,
 	// which is not understood and so asks; those of commands that words of it may run;
 	// and the files that its programs open and obey.

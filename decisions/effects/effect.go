@@ -85,6 +85,11 @@ type Effect struct {
 	// own fields: what a file tool writes is shown to the person as such.
 	Shell bool
 
+	// Undescribed is set on a run that executes, by a word with that meaning, a program or
+	// script that neither the shipped table nor the organisation describes, and on a state that
+	// has later programs run one (PAGER=x). The run's own program is Run.Known.
+	Undescribed bool
+
 	// Via is set if the effect comes from another one of the same call: from the operands
 	// and options of a run, from its program, or from the arguments of a use.
 	Via *Via
@@ -364,6 +369,9 @@ type Use struct {
 	Source  string // where the server's configuration comes from, "" if not known
 	Tool    string
 	Version string // the requested version, "" if none was named
+	// Own is set if the agent's profile has the tool as one of its own that does not reach into a
+	// server of tools.
+	Own bool
 	// Destructive is set if the tool's server declares so (see Tool).
 	Destructive bool
 	// Trusted is set if the client lets the server run the tool without asking.

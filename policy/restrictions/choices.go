@@ -59,11 +59,16 @@ func (r *Restrictions) Compile(table *programs.Table, name func(uid uint32) stri
 	return c
 }
 
+// maxAhead is how far the time of an allow may lie ahead of the clock if its age counts: more means
+// that the clock was wrong then or is wrong now.
+const maxAhead = time.Minute
+
 // The reasons for people, which name the settings.
 const (
 	lockedBy   = "has locked permd, so everything asks: "
 	noRemember = "lets nothing be remembered"
 	revoked    = "revoked by the organisation (revoke)"
+	ahead      = "made or confirmed later than now by this machine's clock, so that its end is not known (remember_at_most)"
 	tooOld     = "older than the organisation lets it apply (remember_at_most)"
 )
 
@@ -77,6 +82,8 @@ func (c *Choices) Refuses(m *Choice, q *decisions.MemoryQuery, now time.Time) st
 		return "the organisation " + noRemember + " (remember)"
 	case c.of.RememberAtMost > 0 && !now.Before(c.Ends(m)):
 		return tooOld
+	case c.of.RememberAtMost > 0 && from(m).After(now.Add(maxAhead)):
+		return ahead
 	}
 	for i := range c.of.Revoked {
 		if c.about(i, m) && (c.of.Revoked[i].Pattern == "" || q != nil && c.touches(i, q)) {
@@ -91,11 +98,15 @@ func (c *Choices) Ends(m *Choice) time.Time {
 	if c == nil || c.of.RememberAtMost == 0 {
 		return time.Time{}
 	}
-	from := m.Made
-	if m.Confirmed.After(from) {
-		from = m.Confirmed
+	return from(m).Add(c.of.RememberAtMost)
+}
+
+// from returns when an allow was made or confirmed last.
+func from(m *Choice) time.Time {
+	if m.Confirmed.After(m.Made) {
+		return m.Confirmed
 	}
-	return from.Add(c.of.RememberAtMost)
+	return m.Made
 }
 
 // RefusesNew returns why an allow of the effect of q must not be stored, "" if it may be. q may

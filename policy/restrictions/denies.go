@@ -55,18 +55,26 @@ func (r *Restrictions) denies(in *decisions.Input, fired []decisions.Finding) (l
 	any := func(*decisions.Finding) bool { return true }
 	switch e.Kind {
 	case effects.KindRun:
-		if r.DenyUnknownPrograms && !inTables(e.Run) && !allowed(any) {
+		switch {
+		case !r.DenyUnknownPrograms || inTables(e.Run) && !e.Undescribed || allowed(any):
+		case inTables(e.Run):
+			add(idPrograms, "running a program or script that is not known", "")
+		default:
 			add(idPrograms, "programs that are not known", "")
+		}
+	case effects.KindState:
+		if r.DenyUnknownPrograms && e.Undescribed && !allowed(any) {
+			add(idPrograms, "running a program or script that is not known", "")
 		}
 	case effects.KindUnknown:
 		if r.DenyUnknownPrograms && e.Cause != effects.CauseUnanswered && !allowed(func(f *decisions.Finding) bool { return coversUnknown(e, f) }) {
 			add(idPrograms, "what is not understood", "")
 		}
 	case effects.KindUse:
-		if r.DenyUnknownServers && (e.Use == nil || e.Use.Source != effects.AgentSource) && !allowed(any) {
+		if r.DenyUnknownServers && (e.Use == nil || !e.Use.Own) && !allowed(any) {
 			add(idServers, "tools of servers that it does not allow", "")
 		}
-	case effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindState, effects.KindMode, effects.KindQuestion:
+	case effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindMode, effects.KindQuestion:
 	}
 	return list
 }
@@ -93,11 +101,17 @@ func coversUnknown(e *effects.Effect, f *decisions.Finding) bool {
 	return false
 }
 
-// forbiddenMode returns the mode that forbids an effect: the one that its session is in, or,
-// for a switch, one that its call names. A session may leave a forbidden mode.
+// forbiddenMode returns the mode that forbids an effect: one that its call would enter, or the
+// one that its session is in; a switch of mode may leave that, and is forbidden by any mode that
+// its call names.
 func (r *Restrictions) forbiddenMode(in *decisions.Input) string {
 	if len(r.ForbidModes) == 0 {
 		return ""
+	}
+	for _, name := range in.Result.Enters {
+		if mode := r.modeOf(name); mode != "" {
+			return mode
+		}
 	}
 	if in.Effect.Kind != effects.KindMode {
 		return r.modeOf(in.Session.Mode)

@@ -40,6 +40,14 @@ type Restrictions struct {
 	Lock string
 }
 
+// Keys returns the settings by the fields of Restrictions.
+func Keys() map[string]string {
+	return map[string]string{
+		"RequireLayers": "require_layers", "NoRemember": "remember", "RememberAtMost": "remember_at_most", "ForbidModes": "forbid_modes",
+		"DenyUnknownPrograms": "unknown_programs", "DenyUnknownServers": "unknown_servers", "Revoked": "revoke", "Lock": "lock",
+	}
+}
+
 // None reports whether nothing is forbidden.
 func (r *Restrictions) None() bool {
 	return r == nil || len(r.RequireLayers) == 0 && !r.NoRemember && r.RememberAtMost == 0 && len(r.ForbidModes) == 0 &&

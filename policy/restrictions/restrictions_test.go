@@ -55,12 +55,14 @@ func TestDenies(t *testing.T) {
 	unknownProgram.Run.Known = false
 	overlay := inputtest.Run("frob")
 	overlay.Run.WithoutOverlay = unknownProgram.Run
+	undescribed, variable := inputtest.Run("npx", "frob"), inputtest.Why(effects.KindState, "PAGER=frob")
+	undescribed.Undescribed, variable.Undescribed = true, true
 	unanswered := unnamed
 	unanswered.Cause = effects.CauseUnanswered
 	guess := unknownProgram
 	guess.Guessed = true
 	own := inputtest.Use("", "web", "{}")
-	own.Use.Source = effects.AgentSource
+	own.Use.Own = true
 	allow := func(l decisions.Layer) decisions.Finding {
 		return decisions.Finding{Rule: decisions.RuleRef{Layer: l}, Set: decisions.SetAllow}
 	}
@@ -79,6 +81,11 @@ func TestDenies(t *testing.T) {
 		"one that the user allows":           {e: unknownProgram, fired: []decisions.Finding{allow(decisions.User)}, want: idPrograms},
 		"one that the user describes":        {e: overlay, want: idPrograms},
 		"a guess":                            {e: guess},
+		"a known one that runs another":      {e: undescribed, want: idPrograms},
+		"the same, if org allows it":         {e: undescribed, fired: []decisions.Finding{allow(decisions.Org)}},
+		"a variable that names a program":    {e: variable, want: idPrograms},
+		"one that org lets set":              {e: variable, fired: []decisions.Finding{allow(decisions.Org)}},
+		"another state":                      {e: inputtest.Why(effects.KindState, "A=b")},
 		"what is not understood":             {e: unnamed, want: idPrograms},
 		"the same, allowed":                  {e: unnamed, fired: []decisions.Finding{allow(decisions.Org)}, want: idPrograms},
 		"the same, covered":                  {e: unnamed, fired: []decisions.Finding{covering}},
@@ -107,6 +114,31 @@ func TestDenies(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%s: denied by %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// TestRefusesAhead: where the age of an allow counts, one that was made while the clock was ahead
+// does not apply until then. Elsewhere its time does not matter.
+func TestRefusesAhead(t *testing.T) {
+	now := time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)
+	limited := (&Restrictions{RememberAtMost: 24 * time.Hour}).Compile(nil, nil)
+	other := (&Restrictions{Revoked: []Revocation{{ID: "z"}}}).Compile(nil, nil)
+	for name, tt := range map[string]struct {
+		c    Choice
+		want bool
+	}{
+		"now":              {Choice{Made: now}, false},
+		"seconds ahead":    {Choice{Made: now.Add(maxAhead)}, false},
+		"a year ahead":     {Choice{Made: now.AddDate(1, 0, 0)}, true},
+		"confirmed so":     {Choice{Made: now, Confirmed: now.AddDate(1, 0, 0)}, true},
+		"older than a day": {Choice{Made: now.Add(-24 * time.Hour)}, true},
+	} {
+		if got := limited.Refuses(&tt.c, nil, now); (got != "") != tt.want {
+			t.Errorf("%s: %q", name, got)
+		}
+		if got := other.Refuses(&tt.c, nil, now); got != "" {
+			t.Errorf("%s, where the age does not count: %q", name, got)
 		}
 	}
 }

@@ -27,7 +27,8 @@ const (
 	// Default and Max are how long a list is trusted if nothing else is said, and at most.
 	Default = 90 * 24 * time.Hour
 	Max     = 366 * 24 * time.Hour
-	least   = time.Minute
+	// Least is for how long a list is trusted at least.
+	Least = time.Minute
 	// MaxText is the maximum length of a list that is trusted, in bytes.
 	MaxText = 256 << 10
 	// maxPins is how many projects a person trusts at most.
@@ -135,14 +136,14 @@ func (s *Store) Set(uid uint32, root string, text []byte, lasts time.Duration, r
 	p := &Pin{UID: uid, Root: root, Digest: Digest(text), Text: slices.Clone(text), Since: now, Until: now.Add(lasts)}
 	pins := *s.pins.Load()
 	switch _, again := pins[key{uid, root}]; {
-	case lasts < least || lasts > Max:
+	case lasts < Least || lasts > Max:
 		return nil, Refusal("a project is trusted for a minute to 366 days")
 	case !goodRoot(root):
 		return nil, Refusal("the root of a project is an absolute path")
 	case len(text) > MaxText:
 		return nil, Refusal(fmt.Sprintf("a list that is trusted has at most %d KiB", MaxText>>10))
 	case !again && len(s.List(uid)) >= maxPins:
-		return nil, Refusal(fmt.Sprintf("%d projects are trusted already, which is the most: permd trust --list", maxPins))
+		return nil, Refusal(fmt.Sprintf("%d projects are trusted already, which is the most: end the trust in one by permd trust --revoke", maxPins))
 	}
 	if err := record(p); err != nil {
 		return nil, err

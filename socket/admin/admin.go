@@ -59,8 +59,10 @@ type ReloadParams struct {
 
 // Reloaded is the result of permd/reload.
 type Reloaded struct {
-	Changed bool   `json:"changed"`
+	Changed bool   `json:"changed"` // the rules
 	Digest  string `json:"digest"`
+	// Settings are the keys of permd.toml whose values have changed.
+	Settings []string `json:"settings,omitzero"`
 }
 
 // Records is the result of list and follow.

@@ -157,6 +157,7 @@ type wrapperEntry struct {
 
 type shellEntry struct {
 	HarmlessVariables []string `yaml:"harmless_variables"`
+	ProgramVariables  []string `yaml:"program_variables"`
 	Nothing           []string `yaml:"nothing"`
 	Numbers           []string `yaml:"numbers"`
 	State             []string `yaml:"state"`

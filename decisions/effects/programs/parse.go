@@ -24,7 +24,7 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 func newTable(names []string, file func(name string) (*tableFile, error)) (*Table, error) {
 	p := &tableParser{
 		table: &Table{programs: map[string]*Program{}, subs: map[string]bool{}, Shell: shellTable{
-			harmlessEnv: map[string]bool{}, Nothing: map[string]bool{}, Numbers: map[string]bool{}, State: map[string]bool{},
+			harmlessEnv: map[string]bool{}, programVars: map[string]bool{}, Nothing: map[string]bool{}, Numbers: map[string]bool{}, State: map[string]bool{},
 			Network: map[string]bool{}, folders: map[string]bool{}, DataInput: map[string]bool{}, Shipped: map[string]bool{},
 		}, groups: map[string]optionList{}, settings: map[string]*settings.Format{}},
 	}
@@ -114,6 +114,13 @@ func (p *tableParser) shell(e *shellEntry) {
 			t.harmlessHead = append(t.harmlessHead, head)
 		} else {
 			t.harmlessEnv[name] = true
+		}
+	}
+	for _, name := range e.ProgramVariables {
+		if tail, ok := strings.CutPrefix(name, "*"); ok {
+			t.programTails = append(t.programTails, tail)
+		} else {
+			t.programVars[name] = true
 		}
 	}
 	for set, list := range map[*map[string]bool][]string{

@@ -6,6 +6,7 @@ package programs
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects/settings"
@@ -40,6 +41,8 @@ type Table struct {
 type shellTable struct {
 	harmlessEnv  map[string]bool // variables, or NAME=value, that may be set for a run
 	harmlessHead []string        // prefixes of such variables (LC_)
+	programVars  map[string]bool // variables that name a program, or the folders of programs
+	programTails []string        // what the names of further such variables end with (_COMMAND)
 	Nothing      map[string]bool // builtins without effects that a rule could match
 	Numbers      map[string]bool // the same, but they evaluate their operands as arithmetic
 	State        map[string]bool // builtins that change what later commands mean
@@ -193,6 +196,35 @@ func (t *Table) HarmlessAssignment(name, value string) bool {
 		}
 	}
 	return false
+}
+
+// RunsUndescribed reports whether setting the variable has programs run one that the table does
+// not describe. One that runs what it is given, such as a shell, counts as such, and so does
+// a value with more than plain options after the program.
+func (t *Table) RunsUndescribed(name, value string) bool {
+	if !t.Shell.programVars[name] && !slices.ContainsFunc(t.Shell.programTails, func(tail string) bool { return strings.HasSuffix(name, tail) }) {
+		return false
+	}
+	words := strings.Fields(value)
+	if len(words) == 0 {
+		return false
+	}
+	program := words[0]
+	if dir, base := path.Split(program); dir != "" && t.SystemFolder(path.Clean(dir)) {
+		program = base
+	}
+	p := t.programs[program]
+	switch {
+	case p == nil:
+		return true
+	case len(words) == 1 && p.Wrapper != nil && p.Wrapper.Elsewhere: // GIT_SSH_COMMAND=ssh
+		return false
+	case t.Runs(program) != RunsItself:
+		return true
+	}
+	return slices.ContainsFunc(words[1:], func(word string) bool {
+		return word[0] != '-' || strings.Trim(word, "-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") != ""
+	})
 }
 
 // plainVariable reports whether a value is one word to make and to shells, and no option.

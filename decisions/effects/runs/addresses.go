@@ -76,6 +76,9 @@ func (v *invocation) download(i int, url string) {
 
 // image handles the name of a container image, or of a registry (docker login).
 func (v *invocation) image(a argument) {
+	if w := v.p.Wrapper; w != nil && w.Elsewhere && !a.option {
+		v.runsUndescribed() // the image says what runs if no command follows, and what its name means
+	}
 	host, method := programs.ImageRegistry(v.subs, a.w.Text)
 	if method == effects.MethodSend {
 		v.change(a)

@@ -28,6 +28,7 @@ func (v *invocation) target(role programs.Role, i int, w effects.Word) {
 		return
 	}
 	if role == programs.RoleTarget && runsFiles.Has(v.run.Program) && scriptSuffixes.Has(path.Ext(w.Text)) {
+		v.runsUndescribed()
 		v.applyPath(programs.RoleScript, i, w, false)
 		v.unexplainedTail(i + 1)
 		return
@@ -62,6 +63,9 @@ func (v *invocation) target(role programs.Role, i int, w effects.Word) {
 // that recipes run.
 func (v *invocation) makeVariable(text string) {
 	name, value, _ := strings.Cut(text, "=")
+	if v.b.Table.RunsUndescribed(strings.TrimRight(name, ":+?!"), value) {
+		v.runsUndescribed()
+	}
 	switch {
 	case strings.TrimRight(name, ":+?!") == ".DEFAULT_GOAL":
 		v.makeTargets = append(v.makeTargets, effects.LiteralWord(value))

@@ -254,7 +254,7 @@ func (v *invocation) wrapperOperand(i int) {
 		v.markHarmful(i)
 		v.b.Add(effects.Effect{
 			Kind: effects.KindState, From: v.at.From, Why: "sets the variable " + name, Text: display.Display(display.ShowWord(w)),
-			Via: &effects.Via{Effect: v.index, Arg: i},
+			Via: &effects.Via{Effect: v.index, Arg: i}, Undescribed: v.b.Table.RunsUndescribed(name, value),
 		})
 	}
 }
@@ -284,7 +284,8 @@ func (v *invocation) subcommand(a *programs.Arg) {
 	case v.p.SubOptional:
 		v.operands = append(v.operands, i)
 	case v.p.Open || v.p.OpenSubs:
-		// The words are read like those of an unknown program.
+		// The words are read like those of an unknown program: it may be a plugin.
+		v.runsUndescribed()
 		v.unknownSub = true
 		v.subs = append(v.subs, w.Text)
 		v.changes = true

@@ -243,6 +243,9 @@ func (v *invocation) scriptWord(a argument) {
 	if a.option && v.p.Targets != "" {
 		v.targetFiles = append(v.targetFiles, a.w.Text)
 	}
+	if v.runsScript(a) {
+		v.runsUndescribed()
+	}
 	v.pathWord(a)
 }
 

@@ -21,6 +21,9 @@ const goProxy = "https://proxy.golang.org"
 // with a version may be fetched, by a name that can carry any data to its server.
 func (v *invocation) goPackage(i int, w effects.Word) {
 	if strings.Contains(w.Text, "@") {
+		if v.runsRemotePackage() {
+			v.runsUndescribed()
+		}
 		v.changes = true
 		v.markHarmful(i)
 		e := v.b.Paths.Connect(goProxy, effects.MethodGet, v.at.From)

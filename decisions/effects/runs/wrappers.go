@@ -255,6 +255,7 @@ func (v *invocation) runModule(a argument) {
 	v.markHarmful(a.i)
 	v.changes = true
 	if !v.module(a.i, a.w.Text) {
+		v.runsUndescribed()
 		v.unexplainedTail(a.i + 1)
 	}
 }
@@ -285,6 +286,9 @@ func (v *invocation) tool(i int, w effects.Word) {
 	if w.Dynamic() || w.Glob {
 		v.dynamicWord(i)
 		return
+	}
+	if !v.toolIsDescribed(&w) {
+		v.runsUndescribed()
 	}
 	if v.b.Table.Program(w.Text) != nil {
 		v.run.Tool = w.Text

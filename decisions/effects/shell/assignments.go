@@ -19,6 +19,25 @@ func (s *walker) harmlessAssignment(a *syntax.Assign, at *scope) bool {
 	return !value.Dynamic() && s.b.Table.HarmlessAssignment(a.Name.Value, value.Text)
 }
 
+// namesProgram marks the effect of setting a variable that says which program others run, if the
+// table does not describe that one.
+func (s *walker) namesProgram(a *syntax.Assign, at *scope) {
+	value := effects.Word{}
+	switch {
+	case a.Name == nil:
+		return
+	case a.Value != nil:
+		value = s.value(a.Value, "", at)
+	}
+	text := value.Text
+	if value.Dynamic() || value.Glob || a.Append || a.Index != nil || a.Array != nil {
+		text = effects.DynamicWord
+	}
+	if e := &s.b.Effects[len(s.b.Effects)-1]; s.b.Table.RunsUndescribed(a.Name.Value, text) {
+		e.Undescribed = true
+	}
+}
+
 // declare walks export, declare, local, readonly and typeset. The shell evaluates values
 // of integers, of references to other variables and of quoted arrays.
 func (s *walker) declare(cmd *syntax.DeclClause, at *scope, in runs.Input) {
@@ -55,6 +74,11 @@ func (s *walker) declare(cmd *syntax.DeclClause, at *scope, in runs.Input) {
 		s.unknown("a declaration that can run code")
 	}
 	s.state("declares variables", s.source(cmd))
+	for _, a := range cmd.Args {
+		if a.Value != nil || a.Array != nil {
+			s.namesProgram(a, at)
+		}
+	}
 	if lists {
 		e := &s.b.Effects[len(s.b.Effects)-1]
 		e.Tags = e.Tags.With(effects.Secret)

@@ -194,6 +194,7 @@ func (s *walker) sourceFile(words []effects.Word, at *scope, in runs.Input) {
 		return
 	}
 	s.state("runs a file in the shell", display.ShowWords(words))
+	s.b.Effects[len(s.b.Effects)-1].Undescribed = true
 	if len(args) > 0 {
 		if args[0].Dynamic() || args[0].Glob {
 			s.unknown("a file that is not known before it runs")

@@ -42,6 +42,7 @@ func (s *walker) call(cmd *syntax.CallExpr, at scope, in, outer runs.Input) (out
 		}
 		if alone || a.Index != nil || a.Array != nil || a.Append || !s.harmlessAssignment(a, &at) {
 			s.state("sets the variable "+a.Name.Value, s.source(a))
+			s.namesProgram(a, &at)
 			if a.Value != nil && len(at.places) > 0 {
 				s.b.MayUse(s.value(a.Value, "", &at), runs.Setting{Cwd: at.places[0].cwd, From: s.from})
 			}

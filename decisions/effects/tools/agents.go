@@ -46,6 +46,9 @@ func (t *tool) agentMode(v strictjson.Value, from string, depth int) {
 		for i := range o {
 			m := &o[i]
 			at := memberOf(from, m.Name)
+			if namesMode(m.Name) {
+				t.entersModes(m.Value, 0)
+			}
 			switch {
 			case strictjson.Kind(m.Value) == '{' || strictjson.Kind(m.Value) == '[':
 				if namesMode(m.Name) && requestsAnything(m.Value) && !t.narrow(m.Value) {
@@ -67,6 +70,30 @@ func (t *tool) agentMode(v strictjson.Value, from string, depth int) {
 				return
 			}
 			t.agentMode(item, itemOf(from, i), depth+1)
+		}
+	}
+}
+
+// entersModes notes every text in the value of a mode member as a mode that the sub-agent would
+// start in: whether it may do more there does not matter to who forbids the mode.
+func (t *tool) entersModes(v strictjson.Value, depth int) {
+	switch strictjson.Kind(v) {
+	case '"':
+		if name, _ := strictjson.ParseString(v); strings.TrimSpace(name) != "" {
+			t.enters = append(t.enters, name)
+		}
+	case '{', '[':
+		if depth == foreignDepth {
+			t.Unknown(t.id.from, "what a sub-agent is started with is nested too deeply")
+			return
+		}
+		o, _ := strictjson.ParseObject(v)
+		for i := range o {
+			t.entersModes(o[i].Value, depth+1)
+		}
+		items, _ := strictjson.ParseArray(v)
+		for _, item := range items {
+			t.entersModes(item, depth+1)
 		}
 	}
 }

@@ -2,10 +2,53 @@ package tools
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/permd/permd/decisions/effects"
 )
+
+// TestEnters has the modes that calls enter: by the name of the tool, and by what a sub-agent is
+// started with, whether it may do more there or less.
+func TestEnters(t *testing.T) {
+	w := toolWorld(t)
+	for _, tt := range []struct {
+		agent, tool, input string
+		want               []string
+	}{
+		{"claude", "EnterPlanMode", `{}`, []string{"plan"}},
+		{"claude", "ExitPlanMode", `{"plan":"x"}`, nil},
+		{"kimi-cli", "EnterPlanMode", `{}`, []string{"plan"}},
+		{"kimi-code", "EnterPlanMode", `{}`, []string{"plan"}},
+		{"gemini-cli", "enter_plan_mode", `{"reason":"x"}`, []string{"plan"}},
+		{"opencode", "plan_enter", `{}`, []string{"plan"}},
+		{"opencode", "plan_exit", `{}`, []string{"build"}},
+		{"cline", "switch_to_act_mode", `{}`, []string{"act"}},
+		{"claude", "Task", `{"prompt":"x","mode":"plan"}`, []string{"plan"}},
+		{"claude", "Agent", `{"prompt":"x","mode":"acceptEdits"}`, []string{"acceptEdits"}},
+		{"claude", "Agent", `{"prompt":"mode: plan","description":"yolo","mode":""}`, nil},
+		{"opencode", "task", `{"prompt":"x","permission_mode":"plan"}`, []string{"plan"}},
+		{"codex", "spawn_agent", `{"agents":[{"mode":["plan",{"id":"yolo"}]}]}`, []string{"plan", "yolo"}},
+		{"somebody", "mcp__agents__run_agent", `{"prompt":"x","mode":"plan"}`, []string{"plan"}},
+		{"claude", "mcp__x__render", `{"mode":"plan"}`, nil},
+	} {
+		if got := w.Effects(agentCall(tt.agent, tt.tool, tt.input)).Enters; !slices.Equal(got, tt.want) {
+			t.Errorf("%s %s %s enters %q, want %q", tt.agent, tt.tool, tt.input, got, tt.want)
+		}
+	}
+	for _, p := range w.Profiles.agents {
+		for name, s := range p.tools {
+			if lower := strings.ToLower(name); (strings.Contains(lower, "enter") || strings.Contains(lower, "switch_to")) && strings.Contains(lower, "plan") && len(s.enters) == 0 {
+				t.Errorf("%s: %s enters no mode", p.id, name)
+			}
+		}
+	}
+	c := agentCall("claude", "Read", `{"file_path":"a"}`)
+	c.Announced = agentCall("claude", "EnterPlanMode", `{}`)
+	if got := w.Effects(c).Enters; !slices.Equal(got, []string{"plan"}) {
+		t.Errorf("what was announced before enters %q", got)
+	}
+}
 
 // TestAgentModes starts sub-agents with more or fewer permissions than by default.
 // The shipped rules allow the tools.

@@ -99,6 +99,7 @@ type shape struct {
 	use      string
 	question string
 	mode     string
+	enters   []string // the modes that a call of its tools enters
 }
 
 // listsAll reports whether the shape lists all members that its tools take, so that any other

@@ -39,6 +39,8 @@ type shapeData struct {
 	Use      string   `yaml:"use"`
 	Question string   `yaml:"question"`
 	Mode     string   `yaml:"mode"`
+	// Enters are the names of the modes that a call of such a tool enters.
+	Enters []string `yaml:"enters"`
 }
 
 func (d *shapeData) roles() []namedRole {

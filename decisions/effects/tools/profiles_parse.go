@@ -104,7 +104,7 @@ func (p *Profiles) addNames(s *shape) {
 }
 
 func (d *shapeData) compile(name string) (*shape, error) {
-	s := &shape{name: name, members: map[string]role{}, harmless: map[string]bool{}, whole: d.Whole, wraps: d.Wraps, use: d.Use, question: d.Question, mode: d.Mode}
+	s := &shape{name: name, members: map[string]role{}, harmless: map[string]bool{}, whole: d.Whole, wraps: d.Wraps, use: d.Use, question: d.Question, mode: d.Mode, enters: d.Enters}
 	words := map[string]role{}
 	for _, nr := range d.roles() {
 		words[nr.name] = nr.role
@@ -128,8 +128,11 @@ func (d *shapeData) compile(name string) (*shape, error) {
 		}
 		s.needs = append(s.needs, r)
 	}
-	if s.use != "" && s.use != "agent" && s.use != "plain" {
-		return nil, fmt.Errorf("shape %s: use is %q, want agent or plain", name, s.use)
+	if s.use != "" && s.use != "agent" && s.use != "plain" && s.use != "server" {
+		return nil, fmt.Errorf("shape %s: use is %q, want agent, plain or server", name, s.use)
+	}
+	if slices.Contains(s.enters, "") {
+		return nil, fmt.Errorf("shape %s: enters a mode without a name", name)
 	}
 	// A shape that requires no member must have an effect of its own: otherwise a call with
 	// any input would have none.

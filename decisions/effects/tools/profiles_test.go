@@ -40,7 +40,7 @@ func TestParseProfilesRefuses(t *testing.T) {
 		{"needs what it does not take", "needs: [command]", "needs: [read]", "does not take"},
 		{"needs an unknown word", "needs: [command]", "needs: [frob]", "does not take"},
 		{"says nothing", "{use: agent}", "{ignore: [x]}", "no effect of its own"},
-		{"unknown use", "{use: agent}", "{use: server}", "use is"},
+		{"unknown use", "{use: agent}", "{use: other}", "use is"},
 		{"a shell that is not read", "id: b,", "id: b, shells: [fish],", "fish"},
 		{"a shell by its path", "id: b,", "id: b, shells: [/bin/sh],", "none of bash"},
 		{"a shell twice", "id: b,", "id: b, shells: [sh, sh],", "twice"},

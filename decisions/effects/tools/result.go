@@ -95,7 +95,7 @@ func (t *tool) result() effects.Result {
 			}
 		}
 	}
-	r.Claimed = t.claimedPaths
+	r.Claimed, r.Enters = t.claimedPaths, t.enters
 	r.Effects, r.Hints, r.Defects, r.Folders, r.Activated, r.After = t.Effects, t.hints, t.Defects, t.FinalFolders, t.Environments.Activated, t.After()
 	return r
 }

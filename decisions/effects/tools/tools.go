@@ -58,6 +58,7 @@ type tool struct {
 	otherAsText bool
 	missing     string
 	hints       []effects.Effect // see Result.Hints
+	enters      []string         // see Result.Enters
 
 	claimedPaths []effects.ClaimedPath // see Result.Claimed
 
@@ -84,9 +85,11 @@ func (w *World) of(c *effects.Call, res *paths.Resolver) effects.Result {
 		// By a resolver of its own: what this call disturbs is not disturbed before it begins.
 		without := w.by(unknownAgent, c, paths.NewResolver(w.environment(), c))
 		r.Unprofiled = slices.Concat(without.Effects, without.Rest)
+		r.Enters = append(r.Enters, without.Enters...)
 	}
 	if c.Announced != nil {
-		r.Rest = append(r.Rest, w.announced(harness, c)...)
+		list, enters := w.announced(harness, c)
+		r.Rest, r.Enters = append(r.Rest, list...), append(r.Enters, enters...)
 	}
 	return r
 }
@@ -316,6 +319,7 @@ func (t *tool) own() {
 	}
 	before := len(t.Effects)
 	t.claimed = t.id.claimed
+	t.enters = append(t.enters, s.enters...)
 	switch {
 	case s.use != "":
 		source := ""
@@ -323,6 +327,7 @@ func (t *tool) own() {
 			source = sourceAgent
 		}
 		t.useEffect(t.Call.Input, source)
+		t.Effects[t.use].Use.Own = s.use != "server"
 	case s.question != "":
 		t.Add(effects.Effect{Kind: effects.KindQuestion, From: t.id.from, Why: s.question, Text: s.question})
 	case s.mode != "":

@@ -49,6 +49,16 @@ func (m choices) addBound(ctx context.Context, uid uint32, n admin.NewChoice, li
 	return list, nil
 }
 
+// withoutRepeating joins two errors about one line. The second says again why only if that is not
+// what the first says.
+func withoutRepeating(first, second error) error {
+	text := second.Error()
+	if head, why, ok := strings.Cut(text, ": "); ok && strings.Contains(first.Error(), why) {
+		text = head
+	}
+	return fmt.Errorf("%w; %s", first, text)
+}
+
 // boundAnswer returns the answer that stores such a line, or the choices that allow the run
 // already. The error says why there is neither.
 func (m choices) boundAnswer(ctx context.Context, uid uint32, n admin.NewChoice, limit time.Duration) (*decisions.Answer, []remember.Choice, error) {

@@ -303,7 +303,7 @@ func (m choices) add(ctx context.Context, uid uint32, n admin.NewChoice) ([]reme
 		if why == nil {
 			return list, nil
 		}
-		err = fmt.Errorf("%w; %w", err, why)
+		err = withoutRepeating(err, why)
 	}
 	if errors.Is(err, remember.ErrNotRemembered) || errors.Is(err, remember.ErrTooMany) || errors.Is(err, remember.ErrOff) {
 		return nil, refused(err)

@@ -300,13 +300,15 @@ func (s *server) reload(ctx context.Context, digest string) (admin.Reloaded, err
 	if err := systemd.Reloading(); err != nil {
 		s.log.Warn("telling the service manager", "error", err)
 	}
+	before := s.rules.InForce()
 	changed, err := s.rules.ReloadIf(ctx, digest)
 	if digest == "" {
 		err = errors.Join(err, s.rules.Bundle.Reload(ctx))
 	}
+	now := s.rules.InForce()
 	s.metrics.reloaded(err)
 	s.tellReady()
-	return admin.Reloaded{Changed: changed, Digest: s.rules.Digest()}, err
+	return admin.Reloaded{Changed: changed, Digest: s.rules.Digest(), Settings: now.Changed(&before)}, err
 }
 
 func (s *server) reloadOnSignal(ctx context.Context, hup <-chan os.Signal) {

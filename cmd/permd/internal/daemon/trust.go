@@ -24,6 +24,8 @@ type trusts struct{ d *daemon }
 func (t trusts) Trust(ctx context.Context, peer decisions.Peer, n admin.NewTrust) (admin.Trusted, error) {
 	counts, _ := t.d.rules.ProjectTrust()
 	switch {
+	case counts == settings.TrustApproved:
+		return admin.Trusted{}, admin.Refusal("only lists that the organisation approves are trusted (project_trust): it must approve digest " + trust.Digest(n.Text))
 	case counts != settings.TrustUser:
 		return admin.Trusted{}, admin.Refusal("the organisation lets nobody trust a project (project_trust)")
 	case !t.d.rules.System() && peer.UID != uint32(os.Geteuid()):

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -91,7 +92,7 @@ func (w *restrictedWorld) add(verdict decisions.Verdict, kind effects.Kind, line
 }
 
 // restrictedCall is a call of a session in a mode.
-type restrictedCall struct{ mode, tool, server, input string }
+type restrictedCall struct{ mode, tool, server, input, agent string }
 
 func shellCall(command string) restrictedCall {
 	return restrictedCall{tool: "Bash", input: fmt.Sprintf(`{"command":%q}`, command)}
@@ -102,7 +103,7 @@ func (w *restrictedWorld) decide(c restrictedCall) *decisions.Decision {
 	return w.engine.Decisions.Decide(w.t.Context(), &decisions.Request{
 		Peer: decisions.Peer{UID: uid}, Session: decisions.SessionRef{ID: "s", Mode: c.mode}, Call: effects.Call{
 			ID: "1", Protocol: "permd", Tool: effects.Tool{Name: c.tool, Server: c.server}, Input: strictjson.Value(c.input),
-			Agent: effects.Party{Name: "claude-agent-acp"}, Cwd: w.project, User: w.engine.Users.Lookup(uid),
+			Agent: effects.Party{Name: cmp.Or(c.agent, "claude-agent-acp")}, Cwd: w.project, User: w.engine.Users.Lookup(uid),
 		}})[0]
 }
 
@@ -214,6 +215,16 @@ func TestRestrictions(t *testing.T) {
 
 	w.wantSwitch("bypassPermissions", false)
 	w.wantSwitch("default", true)
+	w.set(`forbid_modes = ["plan", "act", "build"]`)
+	for _, c := range []restrictedCall{
+		{tool: "Task", input: `{"description":"a","prompt":"b","mode":"plan"}`}, {tool: "Agent", input: `{"description":"a","prompt":"b","mode":"Plan"}`},
+		{tool: "EnterPlanMode", input: `{}`}, {tool: "EnterPlanMode", input: `{}`, agent: "kimi-cli"}, {tool: "enter_plan_mode", input: `{}`, agent: "gemini-cli"},
+		{tool: "plan_enter", input: `{}`, agent: "opencode"}, {tool: "plan_exit", input: `{}`, agent: "opencode"}, {tool: "switch_to_act_mode", input: `{}`, agent: "cline"},
+	} {
+		w.want("a call that enters a forbidden mode", c, never, "forbid_modes")
+	}
+	w.want("a sub-agent in its own mode", restrictedCall{tool: "Task", input: `{"description":"a","prompt":"b"}`}, decisions.Allow, "")
+	w.want("leaving a forbidden mode", restrictedCall{mode: "plan", tool: "ExitPlanMode", input: `{"plan":"x"}`}, decisions.Ask, "")
 
 	w.set(`unknown_programs = "deny"`)
 	for command, want := range map[string]decisions.Verdict{
@@ -228,6 +239,14 @@ func TestRestrictions(t *testing.T) {
 	for server, want := range map[string]decisions.Verdict{"wiki": decisions.Allow, "mine": decisions.Deny, "other": decisions.Deny, "agent": decisions.Deny} {
 		w.want("unknown servers", restrictedCall{tool: "get", server: server, input: `{}`}, want, "")
 	}
+	for tool, denied := range map[string]bool{
+		"TodoWrite": false, "Skill": false, "EnterWorktree": false, "CronList": false, "RemoteTrigger": false, "Frob": true, "ListMcpResourcesTool": true, "ReadMcpResourceTool": true,
+	} {
+		if d := w.decide(restrictedCall{tool: tool, input: `{"name":"x"}`}); (d.Verdict == decisions.Deny) != denied {
+			t.Errorf("unknown servers: %s is %s (%s)", tool, d.Verdict, d.Reason)
+		}
+	}
+	w.want("a resource by another agent's tool", restrictedCall{tool: "access_mcp_resource", input: `{}`, agent: "cline"}, never, "unknown_servers")
 	w.want("not a program", shellCall("usertool x"), decisions.Allow, "")
 
 	w.set(`require_layers = ["org", "user"]`)
@@ -267,9 +286,9 @@ func TestRestrictionsTighten(t *testing.T) {
 			calls = append(calls, c)
 		}
 		for _, server := range []string{"wiki", "mine", "notes", "other"} {
-			calls = append(calls, restrictedCall{mode, "get", server, `{"a":1}`})
+			calls = append(calls, restrictedCall{mode: mode, tool: "get", server: server, input: `{"a":1}`})
 		}
-		calls = append(calls, restrictedCall{mode, "Task", "", `{"description":"a","prompt":"b","subagent_type":"c","mode":"yolo"}`})
+		calls = append(calls, restrictedCall{mode: mode, tool: "Task", input: `{"description":"a","prompt":"b","subagent_type":"c","mode":"yolo"}`})
 	}
 	strictness := []decisions.Verdict{decisions.Allow, decisions.Ask, decisions.Deny}
 	verdicts := func(chosen []string) []int {

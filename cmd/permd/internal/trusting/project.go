@@ -7,9 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/rogpeppe/go-internal/diff"
 
@@ -19,6 +17,7 @@ import (
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/policy/list"
+	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/policy/source"
 	"github.com/permd/permd/policy/trust"
 	"github.com/permd/permd/socket/admin"
@@ -36,7 +35,7 @@ type project struct {
 	Stricter int    `json:"stricter"`
 	// Above are the lists of the folders above, which apply too. What they allow does not count.
 	Above []string `json:"above,omitzero"`
-	// State is trusted, approved, changed, ended, forbidden, or untrusted.
+	// State is trusted, approved, unapproved, changed, ended, forbidden, or untrusted.
 	State string         `json:"state"`
 	Since *admin.Trusted `json:"trusted,omitzero"` // what is trusted, nil for nothing
 	Diff  string         `json:"diff,omitzero"`    // from that list to the present one
@@ -135,36 +134,44 @@ func (p *project) compare(known *admin.TrustedList, now time.Time) {
 			p.Since = &shown
 		}
 	}
-	if known.Counts != "forbid" && p.State != "trusted" && slices.ContainsFunc(known.Approved, func(a admin.ApprovedList) bool {
-		return a.Digest == p.Digest && (a.Root == "" || lexpath.In(a.Root, p.Root))
-	}) {
-		p.State = "approved"
-	}
-	if known.Counts == "forbid" {
+	switch {
+	case known.Counts == settings.TrustForbid:
 		p.State = "forbidden"
+	case p.State != "trusted" && approves(known, p.Root, p.Digest):
+		p.State = "approved"
+	case known.Counts == settings.TrustApproved:
+		p.State = "unapproved"
 	}
+}
+
+// approves reports whether the organisation trusts a list with a digest in a project.
+func approves(known *admin.TrustedList, root, digest string) bool {
+	return known.Counts != settings.TrustForbid && slices.ContainsFunc(known.Approved, func(a admin.ApprovedList) bool {
+		return a.Digest == digest && (a.Root == "" || lexpath.In(a.Root, root))
+	})
 }
 
 // stateText says what a state means.
 var stateText = map[string]string{
-	"trusted":   "you trust these rules",
-	"approved":  "the organisation trusts these rules",
-	"changed":   "the rules changed since you trusted them, so they allow nothing",
-	"ended":     "the time that you trusted them for is over, so they allow nothing",
-	"forbidden": "the organisation lets nobody trust a project, so they allow nothing",
-	"untrusted": "you do not trust these rules, so they allow nothing",
+	"trusted":    "you trust these rules",
+	"approved":   "the organisation trusts these rules",
+	"unapproved": "only lists that the organisation approves by their digest are trusted, and this is none, so they allow nothing",
+	"changed":    "the rules changed since you trusted them, so they allow nothing",
+	"ended":      "the time that you trusted them for is over, so they allow nothing",
+	"forbidden":  "the organisation lets nobody trust a project, so they allow nothing",
+	"untrusted":  "you do not trust these rules, so they allow nothing",
 }
 
 // render prints a project.
 func (p *project) render(w io.Writer) {
-	fmt.Fprintf(w, "project  %s\nlist     %s\ndigest   %s\n", p.Root, p.File, p.Digest)
+	fmt.Fprintf(w, "project  %s\nlist     %s\ndigest   %s\n", cli.Visible(p.Root), cli.Visible(p.File), p.Digest)
 	state := stateText[p.State]
 	if p.State == "trusted" {
 		state += " until " + p.Since.Until.Local().Format(time.DateOnly)
 	}
 	fmt.Fprintf(w, "state    %s\n", state)
 	for _, above := range p.Above {
-		fmt.Fprintf(w, "above    %s, whose allows never count here\n", above)
+		fmt.Fprintf(w, "above    %s, whose allows never count here\n", cli.Visible(above))
 	}
 	fmt.Fprintf(w, "\nTrusted, they allow in this project, besides %s that %s in force anyway:\n",
 		cli.Plural(p.Stricter, "entry"), cli.Either(p.Stricter == 1, "is", "are"))
@@ -175,7 +182,7 @@ func (p *project) render(w io.Writer) {
 		renderLines(w, p.Ignored)
 	}
 	if p.Diff != "" {
-		fmt.Fprintf(w, "\nChanged since you trusted them:\n%s", visible(p.Diff))
+		fmt.Fprintf(w, "\nChanged since you trusted them:\n%s", cli.Visible(p.Diff))
 	}
 	fmt.Fprintln(w)
 }
@@ -185,20 +192,6 @@ func renderLines(w io.Writer, lines []line) {
 		fmt.Fprintln(w, "  nothing")
 	}
 	for _, l := range lines {
-		fmt.Fprintf(w, "  %-8s %s\n", l.Kind, l.Line)
+		fmt.Fprintf(w, "  %-8s %s\n", l.Kind, cli.Visible(l.Line))
 	}
-}
-
-// visible escapes characters that move the cursor or are invisible: they could hide a part of what
-// is to be trusted.
-func visible(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
-			b.WriteRune(r)
-			continue
-		}
-		fmt.Fprintf(&b, `\u{%x}`, r)
-	}
-	return b.String()
 }

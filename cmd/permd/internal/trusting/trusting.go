@@ -4,14 +4,19 @@ package trusting
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/policy/trust"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
@@ -76,7 +81,7 @@ Agents are denied this command.
 	f.BoolVar(&c.list, "list", false, "list the projects that you trust")
 	f.BoolVar(&c.show, "show", false, "only show the rules, and what has changed since you trusted them")
 	f.BoolVar(&c.revoke, "revoke", false, "trust the project no more")
-	cmd.MarkFlagsMutuallyExclusive("list", "show", "revoke")
+	cli.Exclusive(cmd, "list", "show", "revoke")
 	return cmd
 }
 
@@ -84,12 +89,15 @@ func (c *command) run(ctx context.Context, dir string) error {
 	if c.list {
 		return c.listAll(ctx)
 	}
+	if c.revoke {
+		return c.end(ctx, dir)
+	}
+	if !c.show && (c.lasts < trust.Least || c.lasts > trust.Max) {
+		return cli.Failf(cli.ExitUsage, "such as --for 30d", "a project is trusted for a minute to 366 days, not for %s", days(c.lasts))
+	}
 	root, err := rootOf(dir)
 	if err != nil {
 		return err
-	}
-	if c.revoke {
-		return c.end(ctx, root)
 	}
 	p, err := load(root)
 	if err != nil {
@@ -112,7 +120,23 @@ func (c *command) run(ctx context.Context, dir string) error {
 		p.render(c.Out)
 		return nil
 	}
+	if err := refused(&known, p); err != nil {
+		return err
+	}
 	return c.trust(ctx, daemon, p)
+}
+
+// refused is the error for what the organisation does not let the person trust, nil if it does.
+func refused(known *admin.TrustedList, p *project) error {
+	switch {
+	case known.Counts == settings.TrustUser:
+		return nil
+	case p.State == "approved":
+		return cli.Failf(cli.ExitError, "permd trust --show shows them", "the organisation trusts the rules of %s already, and nobody else can (project_trust)", p.Root)
+	case known.Counts == settings.TrustApproved:
+		return cli.Failf(cli.ExitError, "it does so by trusted in its permd.toml", "only lists that the organisation approves are trusted (project_trust): it must approve digest %s", p.Digest)
+	}
+	return cli.Failf(cli.ExitError, "ask who administers this machine", "the organisation lets nobody trust a project (project_trust)")
 }
 
 // trust shows a project, and has the daemon trust it if the person says so.
@@ -134,13 +158,13 @@ func (c *command) trust(ctx context.Context, daemon *client.Client, p *project) 
 	var done admin.Trusted
 	n := admin.NewTrust{Root: p.Root, Text: p.text, Seconds: int64(c.lasts / time.Second)}
 	if err := daemon.Call(ctx, admin.MethodTrustSet, n, &done); err != nil {
-		return fmt.Errorf("trusting the project: %w", err)
+		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("trusting the project: %w", err), Hint: "permd trust --list lists what you trust, and --revoke ends it"}
 	}
 	if c.JSON {
 		return cli.PrintJSON(c.Out, done)
 	}
-	fmt.Fprintf(c.Out, "the rules of %s are trusted until %s\n", done.Root, done.Until.Local().Format(time.DateOnly))
-	fmt.Fprintf(c.Err, "permd: hint: to end it before: permd trust --revoke %s\n", cli.Quote(done.Root))
+	fmt.Fprintf(c.Out, "the rules of %s are trusted until %s\n", cli.Visible(done.Root), done.Until.Local().Format(time.DateOnly))
+	fmt.Fprintf(c.Err, "permd: hint: to end it before: permd trust --revoke %s\n", cli.Visible(cli.Quote(done.Root)))
 	return nil
 }
 
@@ -152,21 +176,32 @@ func days(d time.Duration) string {
 	return d.String()
 }
 
-// end ends the trust in a project.
-func (c *command) end(ctx context.Context, root string) error {
+// end ends the trust in a project that is named by a folder.
+func (c *command) end(ctx context.Context, dir string) error {
 	daemon, err := dial(ctx)
 	if err != nil {
 		return err
 	}
 	defer daemon.Close()
+	var known admin.TrustedList
+	if err := daemon.Call(ctx, admin.MethodTrustList, struct{}{}, &known); err != nil {
+		return fmt.Errorf("asking what is trusted: %w", err)
+	}
+	root, err := trustedRoot(&known, dir)
+	if err != nil {
+		return err
+	}
 	var e admin.Ended
 	if err := daemon.Call(ctx, admin.MethodTrustRevoke, map[string]string{"root": root}, &e); err != nil {
 		return fmt.Errorf("ending the trust: %w", err)
 	}
+	if !e.Ended {
+		return notTrusted(root)
+	}
 	if c.JSON {
 		return cli.PrintJSON(c.Out, e)
 	}
-	fmt.Fprintln(c.Out, cli.Either(e.Ended, "the rules of "+root+" are not trusted any more", root+" is not trusted"))
+	fmt.Fprintf(c.Out, "the rules of %s are not trusted any more\n", cli.Visible(root))
 	if e.Unstored != "" {
 		fmt.Fprintf(c.Err, "permd: warning: this may not outlive the daemon, or is not in its log: %s\n", e.Unstored)
 	}
@@ -192,13 +227,13 @@ func (c *command) listAll(ctx context.Context) error {
 		return cli.PrintJSONLines(c.Out, list)
 	}
 	for _, why := range known.Damage {
-		fmt.Fprintf(c.Err, "permd: warning: %s\n", why)
+		fmt.Fprintf(c.Err, "permd: warning: %s\n", cli.Visible(why))
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(c.Out, "no project is trusted")
 	}
 	for i := range list {
-		fmt.Fprintf(c.Out, "%s  until %s  %s\n", list[i].Root, list[i].Until.Local().Format(time.DateOnly), list[i].State)
+		fmt.Fprintf(c.Out, "%s  until %s  %s\n", cli.Visible(list[i].Root), list[i].Until.Local().Format(time.DateOnly), list[i].State)
 	}
 	return nil
 }
@@ -206,7 +241,7 @@ func (c *command) listAll(ctx context.Context) error {
 // listed is a project that the person trusts, with what that comes to.
 type listed struct {
 	admin.Trusted
-	State string `json:"state"` // trusted, changed, ended or forbidden
+	State string `json:"state"` // trusted, gone, changed, ended, forbidden, or by org approved or unapproved
 }
 
 func dial(ctx context.Context) (*client.Client, error) {
@@ -215,16 +250,62 @@ func dial(ctx context.Context) (*client.Client, error) {
 
 // stateOf says in a word what the trust in a project comes to.
 func stateOf(known *admin.TrustedList, t *admin.Trusted, now time.Time) string {
+	if _, err := os.Lstat(t.Root); errors.Is(err, fs.ErrNotExist) {
+		return "gone"
+	}
 	own, err := ownList(t.Root)
 	switch {
-	case known.Counts != "user":
+	case known.Counts == settings.TrustForbid:
 		return "forbidden"
+	case known.Counts == settings.TrustApproved:
+		return cli.Either(approves(known, t.Root, t.Digest), "approved", "unapproved")
 	case !now.Before(t.Until):
 		return "ended"
 	case err != nil || own == nil || trust.Digest(own.Data) != t.Digest:
 		return "changed"
 	}
 	return "trusted"
+}
+
+// trustedRoot returns the root of what is trusted by the name of a folder: the folder itself, which
+// may be gone or be no root any more, else the root of the project that it belongs to.
+func trustedRoot(known *admin.TrustedList, dir string) (string, error) {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("finding the folder: %w", err)
+	}
+	trusted := func(root string) bool {
+		return slices.ContainsFunc(known.Trusted, func(t admin.Trusted) bool { return t.Root == root })
+	}
+	// Of a folder that is gone, links in the folders above may still lead to its root.
+	resolved := path
+	for above := filepath.Dir(path); ; above = filepath.Dir(above) {
+		if real, err := filepath.EvalSymlinks(above); err == nil {
+			resolved = filepath.Join(real, strings.TrimPrefix(path, above))
+			break
+		}
+		if above == filepath.Dir(above) {
+			break
+		}
+	}
+	if trusted(path) {
+		return path, nil
+	}
+	if trusted(resolved) {
+		return resolved, nil
+	}
+	root, err := rootOf(dir)
+	if err != nil {
+		return "", err
+	}
+	if !trusted(root) {
+		return "", notTrusted(root)
+	}
+	return root, nil
+}
+
+func notTrusted(root string) error {
+	return cli.Failf(cli.ExitError, "permd trust --list lists what is", "%s is not trusted", root)
 }
 
 // absolute returns the folder that was named.
