@@ -50,10 +50,11 @@ func harness(args []string) (h *hook.Harness, after bool, o Options) {
 	if len(words) > 0 && words[0] == "--system" {
 		o.System, words = true, words[1:]
 	}
-	switch ok := false; {
+	switch {
 	case len(words) == 1 && words[0] == "--after":
 		after = true
 	case len(words) == 2 && words[0] == "--wait":
+		var ok bool
 		if o.Wait, ok = ParseWait(words[1]); !ok {
 			return nil, false, Options{}
 		}
