@@ -43,6 +43,8 @@ const collectEvery = time.Second
 type Limiter struct {
 	// Growth is how much the heap may grow during an evaluation, in bytes; MaxGrowth if 0.
 	Growth uint64
+	// Times is how many times Timeout an evaluation may take that no call waits for; 1 if 0.
+	Times int
 
 	mu      sync.Mutex
 	running []*Evaluation
@@ -115,12 +117,12 @@ func (c *Cancel) Spend(bytes int64) bool { return c.built.Add(bytes) <= maxBuilt
 // Built returns how many bytes were spent.
 func (c *Cancel) Built() int64 { return c.built.Load() }
 
-// limitTicks is the number of ticks in Timeout; up to one more may pass. After
-// abandonTicks an evaluation is abandoned: a second, for a busy machine on which one that
-// was cancelled does not get to know it at once.
+// limitTicks is the number of ticks in Timeout; up to one more may pass. An evaluation that
+// does not end within graceTicks after it was cancelled is abandoned: those of a busy machine
+// do not get to know it at once.
 const (
-	limitTicks   = 10
-	abandonTicks = 4 * limitTicks
+	limitTicks = 10
+	graceTicks = 3 * limitTicks
 )
 
 // Start starts timing an evaluation, which ctx ends too; Stop must be called after it.
@@ -153,7 +155,7 @@ func (l *Limiter) schedule() { time.AfterFunc(Timeout/limitTicks, l.tick) }
 func (l *Limiter) tick() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	size := uint64(0)
+	size, limit := uint64(0), limitTicks*max(1, l.Times)
 	for _, e := range l.running {
 		if size == 0 {
 			size = l.size()
@@ -161,10 +163,10 @@ func (l *Limiter) tick() {
 		if e.ticks++; e.Cancel.steps.Load() >= looksEvery {
 			e.Cancel.observe(size)
 		}
-		if e.ticks > limitTicks || e.ctx.Err() != nil {
+		if e.ticks > limit || e.ctx.Err() != nil {
 			e.Cancel.Cancel()
 		}
-		if e.ticks == abandonTicks {
+		if e.ticks == limit+graceTicks {
 			close(e.Abandoned)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/permd/permd/policy/bundles"
 	"github.com/permd/permd/policy/bundles/bundlestest"
+	"github.com/permd/permd/policy/query"
 )
 
 // TestExampleCanary: with the discovery policy of the examples all machines have the rules of org,
@@ -32,7 +33,7 @@ func TestExampleCanary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bundle := func(rego string) *bundles.Bundle {
+	compiled := func(rego string) *query.Policy {
 		t.Helper()
 		data, err := bundles.Build(bundles.Contents{Kind: bundles.Discovery, Revision: "1", Files: bundlestest.Files(map[string]string{"discovery.rego": rego})})
 		if err != nil {
@@ -42,11 +43,15 @@ func TestExampleCanary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return b
+		p, err := c.compile(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
 	}
-	tries := func(b *bundles.Bundle, labels map[string]string) bool {
+	tries := func(p *query.Policy, labels map[string]string) bool {
 		t.Helper()
-		got, err := c.evaluate(t.Context(), b, labels)
+		got, err := c.decide(t.Context(), p, labels)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,8 +64,8 @@ func TestExampleCanary(t *testing.T) {
 		}
 		return at != ""
 	}
-	five := bundle(string(rego))
-	more := bundle(strings.Replace(string(rego), "percent := 5", "percent := 20", 1))
+	five := compiled(string(rego))
+	more := compiled(strings.Replace(string(rego), "percent := 5", "percent := 20", 1))
 	const machines = 300
 	few, many := 0, 0
 	for i := range machines {
@@ -80,7 +85,7 @@ func TestExampleCanary(t *testing.T) {
 	if few < 6 || few > 27 || many < 40 || many > 80 {
 		t.Errorf("of %d machines %d try at 5 %%, and %d at 20 %%", machines, few, many)
 	}
-	none := bundle(strings.Replace(string(rego), "percent := 5", "percent := 0", 1))
+	none := compiled(strings.Replace(string(rego), "percent := 5", "percent := 0", 1))
 	if !tries(none, map[string]string{"id": "x", "canary": "true"}) || tries(none, map[string]string{"id": "x"}) {
 		t.Error("the label does not count")
 	}

@@ -84,13 +84,31 @@ func clipped(text string) string {
 // evaluate returns the configuration with what a discovery bundle says for a machine with these
 // labels.
 func (c *Config) evaluate(ctx context.Context, b *bundles.Bundle, labels map[string]string) (*Config, error) {
-	p, err := query.Compile(b.Files, query.Options{Decisions: []string{c.decision}, Data: b.Data, Runtime: true})
+	p, err := c.compile(b)
+	if err != nil {
+		return nil, err
+	}
+	return c.decide(ctx, p, labels)
+}
+
+// times is how many times the limit of rules the policy of a discovery bundle may take: no call
+// waits for it, and on a busy machine the last good configuration should be found again.
+const times = 8
+
+// compile compiles the policy of a discovery bundle.
+func (c *Config) compile(b *bundles.Bundle) (*query.Policy, error) {
+	p, err := query.Compile(b.Files, query.Options{Decisions: []string{c.decision}, Data: b.Data, Runtime: true, Times: times})
 	if err != nil {
 		return nil, fmt.Errorf("the policy of the discovery bundle: %w", err)
 	}
 	if p == nil {
 		return nil, errors.New("the discovery bundle has no policy")
 	}
+	return p, nil
+}
+
+// decide returns the configuration with what a policy says for a machine with these labels.
+func (c *Config) decide(ctx context.Context, p *query.Policy, labels map[string]string) (*Config, error) {
 	runtime, err := ast.InterfaceToValue(map[string]any{"config": map[string]any{"labels": labels}})
 	if err != nil {
 		return nil, err

@@ -34,6 +34,8 @@ type Options struct {
 	Data map[string]any
 	// Runtime allows it to call opa.runtime, which returns what [Input.Runtime] has.
 	Runtime bool
+	// Times is how many times the limit of rules an evaluation may take, [evaltime.Timeout]; 1 if 0.
+	Times int
 }
 
 // Input is what a policy is evaluated on.
@@ -51,6 +53,7 @@ type Policy struct {
 	store     storage.Store
 	values    cache.InterQueryValueCache
 	limiter   evaltime.Limiter
+	within    time.Duration // what the limiter permits
 }
 
 // Compile compiles files of Rego; tests are left out. The policy is nil if there are neither rules
@@ -78,7 +81,7 @@ func Compile(files []source.File, o Options) (*Policy, error) {
 	if data == nil {
 		data = map[string]any{}
 	}
-	p := &Policy{store: inmem.NewFromObject(data)}
+	p := &Policy{store: inmem.NewFromObject(data), limiter: evaltime.Limiter{Times: o.Times}, within: evaltime.Timeout * time.Duration(max(1, o.Times))}
 	p.compiler = termsize.Checked(ast.NewCompiler().WithCapabilities(caps).WithStrict(true).WithDefaultRegoVersion(ast.RegoV1).
 		WithPathConflictsCheck(func(path []string) (bool, error) { return has(data, path), nil }))
 	if p.compiler.Compile(modules); p.compiler.Failed() {
@@ -196,7 +199,7 @@ func (p *Policy) Eval(ctx context.Context, decision int, in Input) (ast.Value, e
 	case got.err == nil:
 		return got.value, nil
 	case topdown.IsCancel(got.err):
-		return nil, fmt.Errorf("took longer than %d ms, or too much memory", evaltime.Timeout.Milliseconds())
+		return nil, fmt.Errorf("took longer than %d ms, or too much memory", p.within.Milliseconds())
 	}
 	return nil, shortened(got.err)
 }

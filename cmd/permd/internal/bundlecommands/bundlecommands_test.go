@@ -131,3 +131,45 @@ func TestRefused(t *testing.T) {
 		})
 	}
 }
+
+// TestVerifyCalls: a bundle that others have made, whose calls fail, is none that a daemon would use.
+func TestVerifyCalls(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	key := bundlestest.NewKey(t)
+	public := write(t, dir+"/public.pem", key.Public)
+	file := filepath.Join(dir, "org.tar.gz")
+	verify := func(tests string) (string, error) {
+		t.Helper()
+		write(t, file, string(key.Signed(t, "1", map[string]string{"rules.yaml": "deny:\n  run: [dd *]\n", "rules_test.yaml": tests})))
+		return run(t, dir, false, (*Commands).Verify, file, "--verification-key", public, "--signing-alg", "ES256", "--key-id", bundlestest.KeyID, "--scope", bundlestest.Scope)
+	}
+	if out, err := verify("allow:\n  - dd if=a of=b\n"); err == nil || !strings.Contains(out, "rules_test.yaml:2") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := verify("deny:\n  - dd if=a of=b\n"); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestDiscoveryBundle: the policy of a discovery bundle is compiled as a daemon would.
+func TestDiscoveryBundle(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	file := filepath.Join(dir, "discovery.tar.gz")
+	for _, tt := range []struct{ rego, want string }{
+		{"package discovery\n\nbundles := http.send({})\n", "undefined function http.send"},
+		{"package discovery\n\nbundles := \n", "rego_parse_error"},
+		{"package discovery\n\nbundles.org.resource := opa.runtime().config.labels.id\n", ""},
+	} {
+		write(t, dir+"/discovery/d.rego", tt.rego)
+		out, err := run(t, dir, false, (*Commands).Build, dir+"/discovery", "--discovery", "-o", file, "--revision", "1")
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(out+err.Error(), tt.want) {
+			t.Errorf("%v, want %q\n%s", err, tt.want, out)
+		}
+	}
+	out, err := run(t, dir, false, (*Commands).Inspect, file)
+	if err != nil || !strings.Contains(out, "roots      discovery\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
