@@ -258,8 +258,8 @@ func (f *fleet) await(ctx context.Context, from time.Time, machines []*machine, 
 			if f.discovering {
 				why += left[0].delivery(bundles.Discovery).Error
 			}
-			return spread{}, fmt.Errorf("%d of %d machines are not there after %v; %s has revision %q and says %q (%v)",
-				len(left), len(machines), time.Since(from).Round(time.Second), left[0].name(), revision, why, ctx.Err())
+			return spread{}, errors.Join(ctx.Err(), fmt.Errorf("%d of %d machines are not there after %v; %s has revision %q and says %q",
+				len(left), len(machines), time.Since(from).Round(time.Second), left[0].name(), revision, why))
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -315,7 +315,7 @@ func (f *fleet) unchanged() error {
 		}
 		data, err := os.ReadFile(filepath.Join(m.kept(), "org-bundle.tar.gz"))
 		if err != nil || !slices.Equal(data, f.good) {
-			return fmt.Errorf("%s keeps another bundle than revision %s (%v)", m.name(), want, err)
+			return errors.Join(err, fmt.Errorf("%s keeps another bundle than revision %s", m.name(), want))
 		}
 	}
 	for _, m := range f.machines[1:f.o.stores] {
