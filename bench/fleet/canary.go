@@ -136,10 +136,12 @@ func (f *fleet) canary(ctx context.Context, r *result) error {
 	if _, err := f.awaitDiscovery(ctx, start, 3); err != nil {
 		return err
 	}
-	for _, m := range f.machines {
-		if got, _ := m.has(bundles.Shadow); got != "" {
-			return fmt.Errorf("%s still tries revision %s", m.name(), got)
-		}
+	// The rules that were tried are let go after the revision of the configuration is told.
+	if _, err := f.await(ctx, start, f.machines, func(m *machine) (time.Time, bool) {
+		got, _ := m.has(bundles.Shadow)
+		return time.Now(), got == ""
+	}); err != nil {
+		return fmt.Errorf("machines still try rules: %w", err)
 	}
 	r.Note = fmt.Sprintf("%d machines tried it, all of them after %.1f s (the discovery bundle was everywhere after %.1f s); they reported %d calls that differ of %d; the times above are those of the rollout to all",
 		len(chosen), tried.All, told.All, seen.different, seen.compared)
