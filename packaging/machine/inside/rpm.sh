@@ -11,6 +11,7 @@ is "settings that are kept" "$(rpm -qp --qf '[%{FILEFLAGS:fflags} %{FILENAMES}\n
 
 echo "== rpm: install"
 userdel permd || fail "removing the user of the Debian package"
+groupdel permd 2>/dev/null # which is left while it has members
 ! getent passwd permd && ! getent group permd || fail "the user is left"
 mkdir -p /etc/systemd/system-preset
 # Such systems enable nothing, unless the machine's administrator says so.
