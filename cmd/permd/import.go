@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -58,6 +59,10 @@ the built-in rules, without your own.
 		Args:      cobra.MinimumNArgs(1),
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			given := cmd.Flags().Changed
+			if err := cmp.Or(cli.Exclusive(given, "project", "everywhere"), cli.Exclusive(given, "output", "check")); err != nil {
+				return err
+			}
 			tool := imports.Tool(args[0])
 			if !slices.Contains(imports.Tools, tool) {
 				return cli.Failf(cli.ExitUsage, "one of: "+strings.Join(names, ", "), "permd cannot import from %q", args[0])
@@ -73,8 +78,6 @@ the built-in rules, without your own.
 	f.BoolVar(&o.check, "check", false, "compare with the decisions in the journal")
 	o.log.SinceFlag(f, "with --check: ")
 	f.IntVar(&o.log.limit, "limit", 1000, "with --check: at most `n` decisions")
-	cli.Exclusive(cmd, "project", "everywhere")
-	cli.Exclusive(cmd, "output", "check")
 	return cmd
 }
 

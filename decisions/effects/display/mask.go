@@ -296,7 +296,7 @@ func hookAt(s string, i int) (from, end int) {
 // elementAt finds the text of <password>text</password>, with the first bracket at s[i].
 func elementAt(s string, i int) (from, end int) {
 	name, _, ok := strings.Cut(s[i+1:min(len(s), i+2+maxSecretName)], ">")
-	if !ok || name == "" || nameBefore(name, len(name)) != name || !SecretName(name, nameOfMember) {
+	if !ok || name == "" || nameBefore(name, len(name)) != name || !secretName(name, nameOfMember) {
 		return 0, 0
 	}
 	from = i + len(name) + len("<>")

@@ -18,7 +18,7 @@ import (
 type nameContext uint8
 
 const (
-	NameOfVariable nameContext = iota // NAME=value
+	nameOfVariable nameContext = iota // NAME=value
 	nameOfOption                      // --name value, --name=value
 	nameOfQuery                       // ?name=value
 	nameOfHeader                      // Name: value
@@ -76,8 +76,8 @@ var passWords = wordset.Fields("bypass compass encompass trespass overpass under
 // maxSecretName is the maximum length of a name that is examined, in bytes.
 const maxSecretName = 64
 
-// SecretName reports whether a value of that name is a secret.
-func SecretName(name string, at nameContext) bool {
+// secretName reports whether a value of that name is a secret.
+func secretName(name string, at nameContext) bool {
 	if len(name) > maxSecretName {
 		return false
 	}
@@ -109,7 +109,7 @@ func SecretName(name string, at nameContext) bool {
 	case last&meansCode != 0:
 		return all&(meansFactor|meansAuth|meansSecret) != 0
 	case all&meansCookie != 0:
-		return at == nameOfHeader || at == NameOfVariable && !single
+		return at == nameOfHeader || at == nameOfVariable && !single
 	case all&meansSession != 0:
 		return at == nameOfHeader && !single || at == nameOfQuery || all&meansID != 0
 	case last&meansPass != 0:
@@ -118,9 +118,9 @@ func SecretName(name string, at nameContext) bool {
 		if at == nameOfOption {
 			return !single && last&meansAuth != 0
 		}
-		return !single || at == nameOfQuery || at == NameOfVariable && upperCase(name)
+		return !single || at == nameOfQuery || at == nameOfVariable && upperCase(name)
 	case last&meansKey != 0:
-		return !single && all&meansPublic == 0 || single && (at == nameOfQuery || at == NameOfVariable && upperCase(name))
+		return !single && all&meansPublic == 0 || single && (at == nameOfQuery || at == nameOfVariable && upperCase(name))
 	case last&meansSign != 0:
 		return at == nameOfQuery
 	}

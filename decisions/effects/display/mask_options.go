@@ -30,7 +30,7 @@ func (m *masker) optionAt(i int) (from, end int) {
 		form := m.letterOf(i, name[1])
 		switch {
 		case form == 0:
-			secret = len(name) > 2 && SecretName(name, nameOfOption)
+			secret = len(name) > 2 && secretName(name, nameOfOption)
 		case len(name) == 2 && form == attachedValue, len(name) > 2 && form == nextValue:
 			return 0, 0
 		default:
@@ -48,7 +48,7 @@ func (m *masker) optionAt(i int) (from, end int) {
 		}
 		return m.password(i, v, true)
 	default:
-		secret = !strings.HasPrefix(name, "--no-") && SecretName(name, nameOfOption)
+		secret = !strings.HasPrefix(name, "--no-") && secretName(name, nameOfOption)
 	}
 	if !secret || v == stop || v >= len(s) || s[v] == '-' || strings.HasPrefix(s[v:], "id=") || strings.HasPrefix(s[v:], "type=") {
 		return 0, 0

@@ -108,7 +108,7 @@ func showCommand(head string, words []effects.Word, shown []string) string {
 // scheme of its value.
 func secretHeader(text string) int {
 	name, value, ok := strings.Cut(text, ":")
-	if !ok || !SecretName(name, nameOfHeader) {
+	if !ok || !secretName(name, nameOfHeader) {
 		return -1
 	}
 	keep := len(name) + 1 + len(value) - len(strings.TrimLeft(value, " "))

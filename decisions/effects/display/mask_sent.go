@@ -137,5 +137,5 @@ func inputFile(words []string, i int) bool {
 	case "--password-file", "--passphrase-file":
 		return true
 	}
-	return name != option && value != "" && SecretName(name, nameOfOption)
+	return name != option && value != "" && secretName(name, nameOfOption)
 }

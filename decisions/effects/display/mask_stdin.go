@@ -34,7 +34,7 @@ var stdinRules = sync.OnceValue(func() map[string][][]string {
 
 // readsSecret reports whether a command reads a secret from its standard input.
 func readsSecret(words []string) bool {
-	if len(words) > 1 && words[0] == "read" && SecretName(words[len(words)-1], NameOfVariable) {
+	if len(words) > 1 && words[0] == "read" && secretName(words[len(words)-1], nameOfVariable) {
 		return true
 	}
 	for i, w := range words {
@@ -72,7 +72,7 @@ func stdinOption(option string) bool {
 	cut := strings.LastIndexByte(option, '-')
 	switch strings.TrimRight(option[cut+1:], "=0123456789") {
 	case "stdin", "fd":
-		return SecretName(option[:cut], nameOfOption)
+		return secretName(option[:cut], nameOfOption)
 	}
 	return option == "--with-token"
 }
@@ -109,7 +109,7 @@ func secretFile(name string) bool {
 	if dot := strings.IndexByte(name, '.'); dot > 0 {
 		name = name[:dot]
 	}
-	return SecretName(name, nameOfMember)
+	return secretName(name, nameOfMember)
 }
 
 // PipedSecrets returns the words of a command's text that another command reads as a

@@ -60,7 +60,7 @@ func (m *masker) valueAt(i int) (from, end int) {
 		return 0, 0
 	}
 	start := stop - len(name)
-	place := NameOfVariable
+	place := nameOfVariable
 	switch {
 	case start > 0 && (s[start-1] == '?' || s[start-1] == '&'):
 		place = nameOfQuery
@@ -70,7 +70,7 @@ func (m *masker) valueAt(i int) (from, end int) {
 	v := i + 1
 	members := v < len(s) && opens(s[v])
 	cookie := i < m.cookies && strings.HasSuffix(strings.TrimRight(s[:start], " "), ";")
-	if !SecretName(name, place) && !cookie && (!members || name != "auth" && !SecretName(strings.TrimRight(name, "sS"), place)) {
+	if !secretName(name, place) && !cookie && (!members || name != "auth" && !secretName(strings.TrimRight(name, "sS"), place)) {
 		return 0, 0
 	}
 	if members {
@@ -103,7 +103,7 @@ func (m *masker) comparedAt(i int) (from, end int) {
 	name := nameBefore(s, len(strings.TrimSuffix(s[:stop-quotes], "}")))
 	start := strings.LastIndex(s[:stop-quotes], name)
 	head := strings.TrimSuffix(s[:start], "{")
-	if name == "" || quotes > 1 || !strings.HasSuffix(head, "$") || !SecretName(name, NameOfVariable) {
+	if name == "" || quotes > 1 || !strings.HasSuffix(head, "$") || !secretName(name, nameOfVariable) {
 		return 0, 0
 	}
 	v := i + 1
@@ -137,7 +137,7 @@ func (m *masker) fieldAt(i int) (from, end int) {
 	if place == nameOfMember {
 		list := i + 1 + len(s[i+1:]) - len(strings.TrimLeft(s[i+1:], " "))
 		if list < len(s) && opens(s[list]) {
-			if !SecretName(strings.TrimSuffix(name, "s"), place) && !SecretName(name, place) {
+			if !secretName(strings.TrimSuffix(name, "s"), place) && !secretName(name, place) {
 				return 0, 0
 			}
 			if from, end = m.membersAt(start-1, list); strings.ContainsAny(s[from:end], `"'`) {
@@ -147,7 +147,7 @@ func (m *masker) fieldAt(i int) (from, end int) {
 		}
 	}
 	member := place == nameOfHeader && v < len(s) && (s[v] == '"' || s[v] == '\'') && start > 0 && (s[start-1] == '{' || s[start-1] == ',')
-	if !SecretName(name, place) && (!member || !SecretName(name, nameOfMember)) {
+	if !secretName(name, place) && (!member || !secretName(name, nameOfMember)) {
 		return 0, 0
 	}
 	if v < len(s) && s[v] == '=' {
@@ -201,7 +201,7 @@ func (m *masker) statementAt(i int) (from, end int) {
 		if !strings.HasSuffix(before, "IDENTIFIED ") && !strings.Contains(before, "SET PASSWORD") && !strings.Contains(before, "IDENTIFIED WITH") {
 			return 0, 0
 		}
-	} else if nameBefore(s, stop) != word || !chars.IsLetter(word[0]) || !SecretName(word, nameOfMember) {
+	} else if nameBefore(s, stop) != word || !chars.IsLetter(word[0]) || !secretName(word, nameOfMember) {
 		return 0, 0
 	}
 	return m.value(last, i)
@@ -220,7 +220,7 @@ func (m *masker) argumentAt(i, stop int) (from, end int) {
 	}
 	name := nameBefore(s, stop)
 	start := stop - len(name)
-	if start == 0 || s[start-1] != '"' && s[start-1] != '\'' || !upperCase(name) || !strings.Contains(name, "_") || !SecretName(name, NameOfVariable) {
+	if start == 0 || s[start-1] != '"' && s[start-1] != '\'' || !upperCase(name) || !strings.Contains(name, "_") || !secretName(name, nameOfVariable) {
 		return 0, 0
 	}
 	return m.value(start-1, i)
@@ -230,7 +230,7 @@ func (m *masker) argumentAt(i, stop int) (from, end int) {
 // equals sign at s[i]. A comparison has blanks, and a version has numbers.
 func (m *masker) queryAt(i int) (from, end int) {
 	name := nameBefore(m.s, i)
-	if m.s[i+1] != '=' || name == "" || !SecretName(name, nameOfQuery) {
+	if m.s[i+1] != '=' || name == "" || !secretName(name, nameOfQuery) {
 		return 0, 0
 	}
 	from, end = m.value(i-len(name), i+2)

@@ -233,7 +233,7 @@ func settingName(name string) bool {
 		return false
 	}
 	last := path.Base(name[strings.LastIndexByte(name, ':')+1:])
-	return last == "_auth" || SecretName(last, NameOfVariable)
+	return last == "_auth" || secretName(last, nameOfVariable)
 }
 
 // namedValue returns how many leading bytes of a word are not secret, by the name of the
@@ -255,7 +255,7 @@ func namedValue(option, text string) int {
 			return len(user) + 1
 		}
 	}
-	if len(option) > 3 && SecretName(option, nameOfOption) && !strings.HasPrefix(text, "id=") && !strings.HasPrefix(text, "type=") {
+	if len(option) > 3 && secretName(option, nameOfOption) && !strings.HasPrefix(text, "id=") && !strings.HasPrefix(text, "type=") {
 		if from, end := excluded(text, 0, len(text)); end > from && strings.IndexByte("/~.", text[0]) < 0 && !isPath(text) && !strings.Contains(text, "://") {
 			return from
 		}

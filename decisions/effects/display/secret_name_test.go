@@ -15,7 +15,7 @@ func TestSecretName(t *testing.T) {
 		"USER_PIN": true, "PIN": true, "spin": false, "PIN_COUNT": false, "MFA_CODE": true, "mfa_serial": false, "exit_code": false, "country-code": false, "seed_phrase": true, "phrase": false, "RANDOM_SEED": false, "rootpw": true, "2fa-code": true,
 		"SESSION_ID": true, "session": false, "PUBLIC_KEY": false, "private.key": true, strings.Repeat("token_", 20): false,
 	} {
-		if got := SecretName(name, NameOfVariable); got != want {
+		if got := secretName(name, nameOfVariable); got != want {
 			t.Errorf("%q: got %v", name, got)
 		}
 	}

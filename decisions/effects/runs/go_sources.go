@@ -8,15 +8,12 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/languages"
 	"github.com/permd/permd/decisions/effects/paths"
-	"github.com/permd/permd/internal/wordset"
 )
 
 // maxGoFolders bounds the folders that are looked through for a package of a name.
 const maxGoFolders = 256
-
-// plainGoFields are the fields of go list's formats that are no text of a source file.
-var plainGoFields = wordset.Fields("ImportPath Dir Name Module.Path Module.Dir Root Target Standard GoFiles TestGoFiles Imports Deps")
 
 // goSources sets aside the reads of the packages whose sources go doc, go list and go mod why
 // open.
@@ -168,25 +165,9 @@ func (v *invocation) printsGoText() bool {
 			w, given = &v.args[i+1], true
 			format = w.Text
 		}
-		if given && (w.Dynamic() || !plainGoFormat(format)) {
+		if given && (w.Dynamic() || !languages.PlainGoFormat(format)) {
 			return true
 		}
 	}
 	return false
-}
-
-// plainGoFormat reports whether a template prints nothing but plain fields.
-func plainGoFormat(format string) bool {
-	for {
-		_, rest, ok := strings.Cut(format, "{{")
-		if !ok {
-			return true
-		}
-		action, after, ok := strings.Cut(rest, "}}")
-		field, dot := strings.CutPrefix(strings.TrimSpace(action), ".")
-		if !ok || !dot || !plainGoFields.Has(field) {
-			return false
-		}
-		format = after
-	}
 }

@@ -243,7 +243,7 @@ func (v *invocation) scriptWord(a argument) {
 	if a.option && v.p.Targets != "" {
 		v.targetFiles = append(v.targetFiles, a.w.Text)
 	}
-	if v.runsScript(a) {
+	if !a.option || v.p.Interpreter != "" { // of a builder an option names targets or settings
 		v.runsUndescribed()
 	}
 	v.pathWord(a)

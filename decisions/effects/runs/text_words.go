@@ -21,7 +21,7 @@ const goProxy = "https://proxy.golang.org"
 // with a version may be fetched, by a name that can carry any data to its server.
 func (v *invocation) goPackage(i int, w effects.Word) {
 	if strings.Contains(w.Text, "@") {
-		if v.runsRemotePackage() {
+		if v.run.Program == "go" && len(v.subs) > 0 && v.subs[0] == "run" { // without a version it is the project's
 			v.runsUndescribed()
 		}
 		v.changes = true

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/decisions/effects/programs"
 )
 
 // runsUndescribed marks the run as one that executes a program or script that the table does not
@@ -20,16 +19,4 @@ func (v *invocation) toolIsDescribed(w *effects.Word) bool {
 	}
 	return v.b.Table.Program(w.Text) != nil && !v.has([]string{"--package", "--from", "--with"}) &&
 		!slices.Contains(v.subs, "create") && !slices.Contains(v.subs, "init")
-}
-
-// runsRemotePackage reports whether a package with a version (x@latest) is run. Without one it is
-// code of the project, or of what its go.mod requires.
-func (v *invocation) runsRemotePackage() bool {
-	return v.run.Program == "go" && len(v.subs) > 0 && v.subs[0] == "run"
-}
-
-// runsScript reports whether a word of RoleScript is run as such. As the value of an option
-// of a builder it is a file of targets or settings.
-func (v *invocation) runsScript(a argument) bool {
-	return a.role == programs.RoleScript && (!a.option || v.p.Interpreter != "")
 }

@@ -63,6 +63,9 @@ Agents are denied this command.
   permd trust --revoke ~/src/shop`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cli.Exclusive(cmd.Flags().Changed, "list", "show", "revoke"); err != nil {
+				return err
+			}
 			if c.list && len(args) > 0 {
 				return cli.Failf(cli.ExitUsage, "permd trust --show DIR shows one project", "--list takes no folder")
 			}
@@ -81,7 +84,6 @@ Agents are denied this command.
 	f.BoolVar(&c.list, "list", false, "list the projects that you trust")
 	f.BoolVar(&c.show, "show", false, "only show the rules, and what has changed since you trusted them")
 	f.BoolVar(&c.revoke, "revoke", false, "trust the project no more")
-	cli.Exclusive(cmd, "list", "show", "revoke")
 	return cmd
 }
 
