@@ -43,7 +43,7 @@ func TestProfilesSchema(t *testing.T) {
 		"a word for a list":     {"version: 1\nagents: [{id: a, names: a}]", false},
 		"tools as a list":       {agent + "tools: [open]}]", false},
 		"a need":                {"version: 1\nshapes: {ours: {read: [path], needs: [path]}}", false},
-		"a use of another kind": {"version: 1\nshapes: {ours: {use: server}}", false},
+		"a use of another kind": {"version: 1\nshapes: {ours: {use: people}}", false},
 		"a shell":               {agent + "shells: [fish]}]", false},
 		"a kind of ACP":         {agent + "byKind: {run: open}, tools: {read: [open]}}]", false},
 		"an identity":           {agent + "identity: [name]}]", false},
