@@ -10,6 +10,7 @@ import (
 
 	opabundle "github.com/open-policy-agent/opa/v1/plugins/bundle"
 
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/policy/bundles"
 )
 
@@ -74,7 +75,7 @@ func (c *Config) readSources() *configError {
 	}
 	delete(of, "decision")
 	root := bundles.Discovery.Root()
-	if c.decision != path.Clean(c.decision) || c.decision != root && !strings.HasPrefix(c.decision, root+"/") {
+	if c.decision != path.Clean(c.decision) || !lexpath.In(root, c.decision) {
 		return problem("discovery.decision", "write "+root+", or a path below it", "is %q, which is not below the root of discovery bundles", c.decision)
 	}
 	if of["resource"] == nil {
