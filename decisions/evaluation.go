@@ -66,9 +66,9 @@ func (m *evaluation) trustedRoot() string {
 	return m.res.Project
 }
 
-// strays reports whether a word of a run may lead to a path that the project at root says nothing
-// about, because links lead out of it, or because the path is guarded. The run itself is in the
-// project, and what else it may do has no effect of its own.
+// strays reports whether an argument of a run of the call may name a path that is guarded or
+// outside of the project at root, for example through a symbolic link. Such a path has no effect of
+// its own if it is not known whether the program uses the argument as a path.
 func (m *evaluation) strays(root string) bool {
 	is := func(e effects.Effect) bool {
 		return e.Guessed && !e.Claimed && e.Via != nil && e.Via.Arg >= 0 && e.File != nil &&
@@ -103,8 +103,8 @@ func elsewhere(fsys effects.FS, root string, e *effects.Effect, script *effects.
 // effectFacts is the evaluation of one effect.
 type effectFacts struct {
 	fence string
-	// elsewhere is set where a trusted project has a say and the effect is not certainly in it; see
-	// elsewhere.
+	// elsewhere is set if the project is trusted and the effect is not known to be in it; see the
+	// function elsewhere. It is computed only for trusted projects.
 	elsewhere bool
 	target    *effects.Script
 	findings  Findings

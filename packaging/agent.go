@@ -55,7 +55,8 @@ func UserAgent(a *Agent) (Unit, error) {
 // written as UserAgent writes it.
 func AgentProgram(agent string) (string, bool) {
 	before, after, _ := strings.Cut(agentText, "@PROGRAM@")
-	// The line of permd's mark stands after the first one.
+	// The installed file has a comment of permd's after its first line, so only the last line before
+	// the program is compared.
 	before = before[strings.LastIndex(before, "\n")+1:]
 	after, _, _ = strings.Cut(after, "\n")
 	_, rest, ok := strings.Cut(agent, "<key>ProgramArguments</key>\n\t<array>\n"+before)

@@ -136,7 +136,7 @@ func (f *fleet) canary(ctx context.Context, r *result) error {
 	if _, err := f.awaitDiscovery(ctx, start, 3); err != nil {
 		return err
 	}
-	// The rules that were tried are let go after the revision of the configuration is told.
+	// The status has the new configuration before the shadow bundle is removed.
 	if _, err := f.await(ctx, start, f.machines, func(m *machine) (time.Time, bool) {
 		got, _ := m.has(bundles.Shadow)
 		return time.Now(), got == ""

@@ -339,8 +339,8 @@ func (r resolver) Resolve(ref ast.Ref) (ast.Value, error) {
 	return v, nil
 }
 
-// TestProjectMayAllow is about what a list of a trusted project may allow at all. What it may
-// not is told before the project is trusted.
+// TestProjectMayAllow checks which allow entries count in the list of a trusted project. permd
+// trust --show lists the others separately.
 func TestProjectMayAllow(t *testing.T) {
 	for line, may := range map[string]bool{
 		"run: make check":         true,

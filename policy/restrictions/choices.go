@@ -59,7 +59,7 @@ func (r *Restrictions) Compile(table *programs.Table, name func(uid uint32) stri
 	return c
 }
 
-// maxAhead is how far the time of an allow may lie ahead of the clock if its age counts: more means
+// maxAhead is how far the time of an allow may lie ahead of the clock if its age or date counts: more means
 // that the clock was wrong then or is wrong now.
 const maxAhead = time.Minute
 
@@ -86,7 +86,7 @@ func (c *Choices) Refuses(m *Choice, q *decisions.MemoryQuery, now time.Time) st
 		return ahead
 	}
 	for i := range c.of.Revoked {
-		if c.about(i, m) && (c.of.Revoked[i].Pattern == "" || q != nil && c.touches(i, q)) {
+		if c.about(i, m, now) && (c.of.Revoked[i].Pattern == "" || q != nil && c.touches(i, q)) {
 			return revoked
 		}
 	}
@@ -125,18 +125,19 @@ func (c *Choices) RefusesWhole(m *Choice, line *pattern.Pattern, now time.Time) 
 		return why
 	}
 	for i, covers := range c.lines {
-		if covers != nil && c.about(i, m) && covers.Covers(line, false) {
+		if covers != nil && c.about(i, m, now) && covers.Covers(line, false) {
 			return revoked
 		}
 	}
 	return ""
 }
 
-// about reports whether a revocation is about an allow, whatever effects it names.
-func (c *Choices) about(i int, m *Choice) bool {
+// about reports whether a revocation is about an allow, whatever effects it names. An allow that
+// is dated in the future may have been made at any time.
+func (c *Choices) about(i int, m *Choice, now time.Time) bool {
 	v := &c.of.Revoked[i]
 	return (v.ID == "" || v.ID == m.ID) && (v.User == "" || c.is(v.User, m.UID)) && (v.Kind == "" || v.Kind == m.Kind) &&
-		(v.Before.IsZero() || m.Made.Before(v.Before))
+		(v.Before.IsZero() || m.Made.Before(v.Before) || m.Made.After(now.Add(maxAhead)))
 }
 
 // touches reports whether the line of a revocation may match any part of the effect of q.

@@ -118,8 +118,8 @@ func TestDenies(t *testing.T) {
 	}
 }
 
-// TestRefusesAhead: where the age of an allow counts, one that was made while the clock was ahead
-// does not apply until then. Elsewhere its time does not matter.
+// TestRefusesAhead checks that an allow dated in the future does not apply if remember_at_most or
+// a revocation depends on its date, and applies otherwise.
 func TestRefusesAhead(t *testing.T) {
 	now := time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)
 	limited := (&Restrictions{RememberAtMost: 24 * time.Hour}).Compile(nil, nil)
@@ -139,6 +139,12 @@ func TestRefusesAhead(t *testing.T) {
 		}
 		if got := other.Refuses(&tt.c, nil, now); got != "" {
 			t.Errorf("%s, where the age does not count: %q", name, got)
+		}
+	}
+	before := (&Restrictions{Revoked: []Revocation{{Before: now.AddDate(0, -1, 0)}}}).Compile(nil, nil)
+	for made, want := range map[time.Time]string{now.AddDate(1, 0, 0): revoked, now: "", now.AddDate(0, -2, 0): revoked} {
+		if got := before.Refuses(&Choice{Made: made}, nil, now); got != want {
+			t.Errorf("made at %v: %q, want %q", made, got, want)
 		}
 	}
 }

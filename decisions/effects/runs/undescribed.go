@@ -6,8 +6,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// runsUndescribed marks the run as one that executes a program or script that the table does not
-// describe: its words say what the program is told to run, and nothing says what that does.
+// runsUndescribed marks the run as one that executes a program or script, named by its arguments,
+// that the program table does not describe.
 func (v *invocation) runsUndescribed() { v.b.Effects[v.index].Undescribed = true }
 
 // toolIsDescribed reports whether the table describes what a word of RoleTool runs. A

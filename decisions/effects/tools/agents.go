@@ -74,8 +74,8 @@ func (t *tool) agentMode(v strictjson.Value, from string, depth int) {
 	}
 }
 
-// entersModes notes every text in the value of a mode member as a mode that the sub-agent would
-// start in: whether it may do more there does not matter to who forbids the mode.
+// entersModes records every text in the value of a mode member as a mode in which the sub-agent
+// would start. This includes modes with fewer permissions, which may be forbidden as well.
 func (t *tool) entersModes(v strictjson.Value, depth int) {
 	switch strictjson.Kind(v) {
 	case '"':

@@ -6,8 +6,9 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// TestUnknownProgramsWithin: a known program that is told to run another one is denied as that one,
-// however widely the user allows. What builders run of the project is not.
+// TestUnknownProgramsWithin checks that unknown_programs = "deny" denies a known program that runs
+// an unknown one, even if the user allows all programs, and does not deny builders that run the
+// project's code.
 func TestUnknownProgramsWithin(t *testing.T) {
 	w := newRestrictedWorld(t)
 	w.write(".config/permd/policy.d/all.rego", `package permd.user

@@ -25,7 +25,7 @@ type hookOptions struct {
 	system bool          // ask the machine's daemon alone
 }
 
-// words returns what stands behind the name of the harness in a command line.
+// words returns the options that follow the name of the harness in the hook's command line.
 func (o hookOptions) words() string {
 	if o.system {
 		return systemFlag + waitOption(o.wait)
@@ -33,7 +33,7 @@ func (o hookOptions) words() string {
 	return waitOption(o.wait)
 }
 
-// systemFlag is what stands in a command line that asks the machine's daemon alone.
+// systemFlag is the option with which a hook asks only the system-wide daemon.
 const systemFlag = " --system"
 
 // waitOption returns the words of a command line for a wait, "" for none.
