@@ -29,7 +29,7 @@ type Options struct {
 	Owners []uint32
 	// Discovery is what was discovered before, nil if the configuration has no discovery.
 	Discovery *Discovery
-	// Activate puts a bundle of [bundles.Org] or [bundles.Shadow] in force and returns its
+	// Activate puts a bundle of one of [bundles.OfRules] in force and returns its
 	// revision, or says why it does not: then what was in force stays. Each kind is delivered by
 	// one goroutine.
 	Activate func(ctx context.Context, kind bundles.Kind, data []byte) (revision string, err error)
@@ -140,7 +140,7 @@ func (m *Manager) replace(c *Config) (apply func(), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	made := make(map[bundles.Kind]*bundlePlugin)
-	for _, kind := range []bundles.Kind{bundles.Org, bundles.Shadow} {
+	for _, kind := range bundles.OfRules() {
 		switch {
 		case c.Sources[kind] == nil:
 		case m.now.sameSource(c, kind):

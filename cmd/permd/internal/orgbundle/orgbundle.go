@@ -88,17 +88,17 @@ func (d *Delivery) keptOf(ctx context.Context, text []byte, config *management.C
 }
 
 // open opens what is kept of the bundles of the configuration in force. What was in force before
-// stays, whatever its key is now, and also if the rules of org come from nowhere any more.
+// stays, whatever its key is now, and also if rules that are in force come from nowhere any more.
 func (d *Delivery) open(in, before *inForce) {
 	effective, all := in.discovery.Effective(in.config), make(map[bundles.Kind]*kept)
-	for _, kind := range []bundles.Kind{bundles.Org, bundles.Shadow} {
+	for _, kind := range bundles.OfRules() {
 		was := before.of(kind)
 		k := new(kept)
 		if was != nil && in == before {
 			k = was // a bundle that is being taken meanwhile is noted in it
 		}
 		if effective.Sources[kind] == nil {
-			if kind == bundles.Org && was != nil && was.last != nil {
+			if kind != bundles.Shadow && was != nil && was.last != nil {
 				k.keeper, k.last, k.damaged = was.keeper, was.last, was.damaged
 				all[kind] = k
 			}
@@ -198,32 +198,37 @@ func Verification(ctx context.Context, dirs xdg.Dirs, owners []uint32, kind bund
 	return effective.Verification(kind), nil
 }
 
-// Delivered returns what the rules begin with, nil if no bundle is configured.
-func (d *Delivery) Delivered() *policy.Delivered {
+// Delivered returns what the rules of org begin with, nil if no bundle is configured.
+func (d *Delivery) Delivered() *policy.Delivered { return d.delivered(bundles.Org) }
+
+// DeliveredUsers returns what the rules of people begin with, nil if no bundle is configured.
+func (d *Delivery) DeliveredUsers() *policy.Delivered { return d.delivered(bundles.User) }
+
+func (d *Delivery) delivered(kind bundles.Kind) *policy.Delivered {
 	if d == nil || d.in == nil {
 		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if k := d.in.of(bundles.Org); k != nil && k.last != nil {
+	if k := d.in.of(kind); k != nil && k.last != nil {
 		return &policy.Delivered{Files: k.last.Files}
 	}
-	if why := d.missing(); why != "" {
+	if why := d.missing(kind); why != "" {
 		return &policy.Delivered{Missing: why}
 	}
 	return nil
 }
 
 // missing returns why there are no rules of a bundle, "" if there are, or there should be none.
-func (d *Delivery) missing() string {
-	k := d.in.of(bundles.Org)
+func (d *Delivery) missing(kind bundles.Kind) string {
+	k := d.in.of(kind)
 	switch {
-	case k == nil:
+	case k == nil && kind == bundles.Org:
 		return d.in.discovery.Missing()
-	case k.last != nil:
+	case k == nil, k.last != nil:
 		return ""
 	case k.damaged != "":
 		return k.damaged
 	}
-	return "no bundle of " + d.in.discovery.Effective(d.in.config).Address(bundles.Org) + " was taken yet"
+	return "no bundle of " + d.in.discovery.Effective(d.in.config).Address(kind) + " was taken yet"
 }

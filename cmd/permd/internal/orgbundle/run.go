@@ -205,7 +205,7 @@ func (d *Delivery) activate(ctx context.Context, in *inForce, kind bundles.Kind,
 	if err != nil {
 		return "", err
 	}
-	if known && last != nil && last.Digest == b.Digest && (kind == bundles.Shadow || store.Missing() == "") {
+	if known && last != nil && last.Digest == b.Digest && (kind == bundles.Shadow || store.Missing(kind.Layer()) == "") {
 		return b.Revision, nil
 	}
 	commit := func() error {
@@ -217,9 +217,12 @@ func (d *Delivery) activate(ctx context.Context, in *inForce, kind bundles.Kind,
 		k.last, k.damaged = b, ""
 		return nil
 	}
-	if kind == bundles.Shadow {
+	switch kind {
+	case bundles.Shadow:
 		err = store.DeliverShadow(ctx, b.Revision, b.Files, commit)
-	} else {
+	case bundles.User:
+		err = store.DeliverUsers(ctx, b.Files, commit)
+	case bundles.Org, bundles.Discovery:
 		err = store.Deliver(ctx, b.Files, commit)
 	}
 	if err != nil {
