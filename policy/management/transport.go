@@ -20,8 +20,9 @@ import (
 
 // limits are what a service's client accepts of its server.
 type limits struct {
-	https bool // nothing is sent without encryption, also where the server says so
-	oci   bool // of a registry, whose other answers are JSON
+	https      bool // nothing is sent without encryption, also where the server says so
+	oci        bool // of a registry, whose other answers are JSON
+	validators *validators
 }
 
 // bounded is the transport of a service's client. OPA reads an answer as long as it comes and
@@ -44,6 +45,7 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodGet {
 		return b.next.RoundTrip(req)
 	}
+	req, of := b.validators.prepare(req)
 	within := readWithin + asked(req)
 	slow := fmt.Errorf("the server did not answer in full within %v", within)
 	ctx, cancel := context.WithTimeoutCause(req.Context(), within, slow)
@@ -62,6 +64,7 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if len(data) > bundles.MaxArchive {
 		return nil, fmt.Errorf("the answer is larger than %d MiB", bundles.MaxArchive>>20)
 	}
+	of.note(resp)
 	if resp.StatusCode == http.StatusOK && (!b.oci || bytes.HasPrefix(data, []byte{0x1f, 0x8b})) {
 		if err := bundles.Check(data); err != nil {
 			return nil, err
@@ -79,10 +82,13 @@ func orCause(ctx context.Context, cause, err error) error {
 	return err
 }
 
+// waitPreference begins the preference of a request that the server waits for news.
+const waitPreference = "wait="
+
 // asked returns how long a request asks the server to wait for news.
 func asked(req *http.Request) time.Duration {
 	for _, p := range strings.Split(req.Header.Get("Prefer"), ";") {
-		if text, ok := strings.CutPrefix(p, "wait="); ok {
+		if text, ok := strings.CutPrefix(p, waitPreference); ok {
 			if n, err := strconv.Atoi(text); err == nil && n > 0 {
 				return time.Duration(n) * time.Second
 			}
