@@ -46,8 +46,10 @@ type bundlePlugin struct {
 	started bool
 
 	validator validator
-	etag      string   // of the last bundle that was taken; of process alone
-	refused   *refusal // nil if the last bundle was taken; of process alone
+
+	processing sync.Mutex // held while the result of a download is processed
+	etag       string     // of the last bundle that was taken; guarded by processing
+	refused    *refusal   // nil if the last bundle was taken; guarded by processing
 
 	mu     sync.Mutex
 	state  BundleStatus
@@ -132,11 +134,13 @@ func (p *bundlePlugin) stop(ctx context.Context) {
 
 // process is called with the result of each attempt. An error makes the loader try again soon.
 func (p *bundlePlugin) process(ctx context.Context, u download.Update) error {
+	p.processing.Lock()
+	defer p.processing.Unlock()
 	got, err := p.examine(ctx, &u)
 	if got != nil {
 		p.etag = got.etag
 	}
-	p.ask()
+	etag := p.ask()
 	p.mu.Lock()
 	if err == nil && got == nil && p.report.LastSuccessfulActivation.IsZero() {
 		err = errors.New("the server says that the bundle has not changed, and none of it was taken yet")
@@ -150,6 +154,7 @@ func (p *bundlePlugin) process(ctx context.Context, u download.Update) error {
 	p.report.Metrics = u.Metrics
 	p.report.SetError(err)
 	if err != nil {
+		p.loader.SetCache(etag) // the downloader has forgotten it, or has that of what failed
 		text := reason(err)
 		if p.state.Error != text {
 			p.state.Error, p.state.Since = text, now

@@ -40,7 +40,7 @@ type taken struct {
 }
 
 // examine has the result of a download taken. It returns nil without an error if there is nothing
-// that was not taken or refused before. It is called by one goroutine.
+// that was not taken or refused before. The caller holds p.processing.
 func (p *bundlePlugin) examine(ctx context.Context, u *download.Update) (*taken, error) {
 	etag, r := p.validator.answered(), p.refused
 	switch {
@@ -81,8 +81,8 @@ func (p *bundlePlugin) examine(ctx context.Context, u *download.Update) (*taken,
 	return &taken{revision, r.etag, len(r.data)}, nil
 }
 
-// ask prepares the next request.
-func (p *bundlePlugin) ask() {
+// ask prepares the next request, and returns the ETag that it has. The caller holds p.processing.
+func (p *bundlePlugin) ask() string {
 	if r := p.refused; r != nil && p.manager.clock().Sub(r.at).Abs() >= downloadAgain {
 		p.refused = nil
 	}
@@ -91,7 +91,7 @@ func (p *bundlePlugin) ask() {
 		etag, wait = r.etag, r.data == nil // what is examined again must not wait for news
 	}
 	p.validator.ask(etag, wait)
-	p.loader.SetCache(etag)
+	return etag
 }
 
 // sameETag compares as If-None-Match does: a server that compresses may have made one of them weak.

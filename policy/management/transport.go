@@ -25,9 +25,9 @@ type limits struct {
 	validators *validators
 }
 
-// bounded is the transport of a service's client. OPA reads an answer as long as it comes and
-// unpacks what it holds; here an answer is read as a whole first, within a time and a size, and
-// examined: what is read from a service are bundles.
+// bounded is the transport of a service's client. OPA reads an answer as long as it comes, also
+// one to a report, and unpacks what it holds; here an answer is read as a whole first, within a time
+// and a size, and examined: what is read from a service are bundles.
 type bounded struct {
 	next http.RoundTripper
 	limits
@@ -37,16 +37,24 @@ type bounded struct {
 // was asked to wait.
 var readWithin = 30 * time.Second
 
+// sendWithin is how long a report or a part of the log may take to be sent and answered.
+var sendWithin = time.Minute
+
+// maxAnswer bounds what is read of the answer to what was sent, in bytes. Only its status and its
+// beginning count, so the rest of a longer one is not read.
+const maxAnswer = 64 << 10
+
 // RoundTrip implements [http.RoundTripper].
 func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if b.https && req.URL.Scheme != "https" {
 		return nil, errors.New("the server leads to an address without encryption, " + req.URL.Host)
 	}
-	if req.Method != http.MethodGet {
-		return b.next.RoundTrip(req)
-	}
 	req, of := b.validators.prepare(req)
-	within := readWithin + asked(req)
+	within, most := readWithin+asked(req), int64(bundles.MaxArchive)
+	download := req.Method == http.MethodGet || req.Method == http.MethodHead
+	if !download {
+		within, most = sendWithin, maxAnswer
+	}
 	slow := fmt.Errorf("the server did not answer in full within %v", within)
 	ctx, cancel := context.WithTimeoutCause(req.Context(), within, slow)
 	defer cancel()
@@ -54,18 +62,18 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, orCause(ctx, slow, err)
 	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, bundles.MaxArchive+1))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = errors.New("the answer was cut off")
 		}
 		return nil, orCause(ctx, slow, err)
 	}
-	if len(data) > bundles.MaxArchive {
-		return nil, fmt.Errorf("the answer is larger than %d MiB", bundles.MaxArchive>>20)
+	if download && int64(len(data)) > most {
+		return nil, fmt.Errorf("the answer is larger than %d MiB", most>>20)
 	}
 	of.note(resp)
-	if resp.StatusCode == http.StatusOK && (!b.oci || bytes.HasPrefix(data, []byte{0x1f, 0x8b})) {
+	if req.Method == http.MethodGet && resp.StatusCode == http.StatusOK && (!b.oci || bytes.HasPrefix(data, []byte{0x1f, 0x8b})) {
 		if err := bundles.Check(data); err != nil {
 			return nil, err
 		}
