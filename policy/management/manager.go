@@ -84,7 +84,7 @@ func New(c *Config, opts Options) (*Manager, error) {
 		return nil, err
 	}
 	m.opa = opa
-	opa.Config.Labels = opts.Machine.labels(c) // OPA's version label is its own
+	opa.Config.Labels = opts.Machine.AllLabels(c) // OPA's version label is its own
 	if err := m.prepare(); err != nil {
 		m.Stop()
 		return nil, err

@@ -37,8 +37,10 @@ func slowly(served *sync.WaitGroup, answer func(net.Conn)) *http.Transport {
 
 // drip writes a text, a byte each second.
 func drip(w io.Writer, text string) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
 	for i := range len(text) {
-		time.Sleep(time.Second)
+		<-tick.C
 		if _, err := w.Write([]byte{text[i]}); err != nil {
 			return
 		}
