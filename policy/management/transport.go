@@ -67,7 +67,12 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = errors.New("the answer was cut off")
 		}
-		return nil, orCause(ctx, slow, err)
+		if err = orCause(ctx, slow, err); download {
+			return nil, err
+		}
+		// The status counts all the same, and for how long the service wants to be left alone.
+		resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(data), failing{err}))
+		return resp, nil
 	}
 	if download && int64(len(data)) > most {
 		return nil, fmt.Errorf("the answer is larger than %d MiB", most>>20)
@@ -81,6 +86,12 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp.Body = io.NopCloser(bytes.NewReader(data))
 	return resp, nil
 }
+
+// failing is a reader that fails.
+type failing struct{ err error }
+
+// Read implements [io.Reader].
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 // orCause returns why a context has ended, or else the error.
 func orCause(ctx context.Context, cause, err error) error {
