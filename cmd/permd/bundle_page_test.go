@@ -37,6 +37,9 @@ func TestBundlePage(t *testing.T) {
 	writeFile(t, filepath.Join(project, "public.pem"), key.Public)
 	example := "../../examples/discovery/"
 	writeFile(t, filepath.Join(project, "discovery", "discovery.rego"), readPage(t, example+"discovery.rego"))
+	for _, name := range []string{"opa.yaml", "machines"} {
+		writeFile(t, filepath.Join(project, "discovery", name), readPage(t, example+name))
+	}
 	if !strings.HasSuffix(readPage(t, example+"opa.yaml"), blocks[3]) {
 		t.Errorf("the example has another section than the page:\n%s", blocks[3])
 	}

@@ -1,5 +1,6 @@
 // Package bundlecommands holds the commands that make and examine bundles of the
-// organisation's rules: permd policy bundle build, sign, verify and inspect.
+// organisation's rules: permd policy bundle build, sign, verify, inspect and
+// discover.
 package bundlecommands
 
 import (

@@ -133,7 +133,7 @@ func (in *inForce) of(kind bundles.Kind) *kept {
 
 // machine returns what this machine says of itself.
 func (d *Delivery) machine() management.Machine {
-	labels := map[string]string{"app": "permd"}
+	labels := Labels()
 	if host, err := os.Hostname(); err == nil {
 		labels["host"] = host
 	}
@@ -176,6 +176,18 @@ func readConfig(name string, owners []uint32) ([]byte, error) {
 		return nil, cli.Failf(cli.ExitError, "chmod go-w "+name, "%s can be written by others (mode %04o)", name, info.Mode().Perm())
 	}
 	return io.ReadAll(io.LimitReader(f, management.MaxConfig+1))
+}
+
+// Labels returns the labels of every machine that a discovery policy knows besides those of the
+// configuration, without its host.
+func Labels() map[string]string { return map[string]string{"app": "permd"} }
+
+// Configuration returns the organisation's opa.yaml of this machine, nil if there is none. owners
+// are as for [Open].
+func Configuration(dirs xdg.Dirs, owners []uint32) (*management.Config, error) {
+	d := &Delivery{dirs: dirs, owners: owners, files: mounts.New(), now: time.Now}
+	_, config, err := d.read()
+	return config, err
 }
 
 // Verification returns what verifies the bundles of a kind on this machine, nil if none are

@@ -145,7 +145,7 @@ func (d *Delivery) newManager(in *inForce) (*management.Manager, error) {
 		Activate: func(ctx context.Context, kind bundles.Kind, data []byte) (string, error) {
 			return d.activate(ctx, in, kind, data)
 		},
-		Check:   checkDiscovered,
+		Check:   CheckDiscovered,
 		Applied: func() { d.applied(in) },
 		Counters: func(kind bundles.Kind) map[string]uint64 {
 			if kind != bundles.Shadow || d.daemon.Counters == nil {
@@ -157,9 +157,9 @@ func (d *Delivery) newManager(in *inForce) (*management.Manager, error) {
 	})
 }
 
-// checkDiscovered returns an error if a part of a discovered configuration that others read cannot
-// be used.
-func checkDiscovered(c *management.Config) error {
+// CheckDiscovered returns an error if a part of a discovered configuration that is not read by
+// package management cannot be used.
+func CheckDiscovered(c *management.Config) error {
 	if c.DecisionLogs == nil {
 		return nil
 	}
