@@ -244,7 +244,7 @@ func (a *Commands) printDiscovered(d *discovered) error {
 		return err
 	}
 	line := d.Machine
-	for _, kind := range []bundles.Kind{bundles.Org, bundles.Shadow} {
+	for _, kind := range bundles.OfRules() {
 		if at := d.Sources[string(kind)]; at != "" {
 			line += "  " + string(kind) + " " + at
 		}
