@@ -17,7 +17,6 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/internal/xdg"
-	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/evaltime"
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/rules"
@@ -204,23 +203,6 @@ func (s *Store) refreshBase(ctx context.Context, prev *layerState, sw Switches) 
 	return s.build(ctx, &next, baseFiles(s.opts.Base, cmp.Or(sw.Profile, settings.ProfileBalanced)), sw.Disable)
 }
 
-func (s *Store) userState(uid uint32) *layerState {
-	n := &layerState{layer: decisions.User, uid: uid, used: new(atomic.Int64), delivered: s.deliveredUsers.Files, missing: s.deliveredUsers.Missing}
-	if s.opts.UserDir == nil {
-		return n
-	}
-	dir, err := s.opts.UserDir(uid)
-	switch {
-	case err != nil:
-		var ps diag.List
-		ps.Errorf(diag.Place{}, "", "finding the folder of rules of uid %d: %v", uid, err)
-		n.degrade(ps, s.opts.now())
-	case dir != "":
-		n.dirs = []string{dir}
-	}
-	return n
-}
-
 // Snapshot returns the rules for calls of a person in a project ("" for none).
 // It takes no lock and reads no file.
 func (s *Store) Snapshot(uid uint32, project string) (decisions.Snapshot, error) {
@@ -271,25 +253,6 @@ func (s *Store) Prepare(ctx context.Context, uid uint32, project string) error {
 		errs = append(errs, s.loadProject(ctx, at, loadOptions{deadline: time.Now().Add(s.delays.load)}, true))
 	}
 	return errors.Join(errs...)
-}
-
-// prepareUser loads the rules of a person.
-func (s *Store) prepareUser(ctx context.Context, uid uint32) error {
-	if st := s.state.Load(); s.current(st.users[uid], st) {
-		return nil
-	} else if n := st.users[uid]; n != nil && n.active != nil && st.switches.defers() {
-		return n.err() // what has changed may have to wait, which Watch sees to
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st := s.state.Load()
-	user := st.users[uid]
-	if user == nil || len(user.dirs) == 0 {
-		user = s.userState(uid)
-	}
-	next := s.refresh(ctx, user.withOrg(st.org), loadOptions{deadline: time.Now().Add(s.delays.load)})
-	s.update(func(now *state) bool { now.users[uid] = next; return true })
-	return next.err()
 }
 
 // publish makes a state current. It is called with changing held.

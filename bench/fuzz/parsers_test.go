@@ -104,6 +104,7 @@ var parsers = map[string]string{
 	"internal/quickio.reader.Read":                "- moves bytes and reads nothing in them",
 	"internal/sqlitedb.readSchema":                "- compares what SQLite says with what is expected",
 	"internal/xdg":                                "- files of root alone",
+	"cmd/permd/internal/systemwide.parseRange":    "- a file of root alone",
 	"policy.Store.readFolder":                     "- opens files; those of package list, settings and OPA read them",
 	"policy/rules.element.readCovers":             "- values of rules that were evaluated",
 	"policy/rules.readElement":                    "- values of rules that were evaluated",
