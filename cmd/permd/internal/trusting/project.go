@@ -200,7 +200,7 @@ func (p *project) render(w io.Writer) {
 		cli.Plural(p.Stricter, "entry"), cli.Either(p.Stricter == 1, "is", "are"))
 	renderLines(w, p.Allows)
 	if len(p.Asks) > 0 {
-		fmt.Fprintln(w, "\nThese ask anyway:")
+		fmt.Fprintln(w, "\nThese ask or are denied anyway:")
 		renderLines(w, p.Asks)
 	}
 	if len(p.Untried) > 0 {

@@ -44,9 +44,9 @@ The list is trusted as it is shown, byte for byte, in this folder alone, by you
 alone, and for a time. When it changes, its allows stop at once, and what it
 asked about and denied stays until you trust it again, or revoke your trust.
 
-Of each entry is shown what the daemon would decide, were the list trusted, about
-a call that it speaks of; a * stands for a word such as x, or for nothing. An
-entry that other rules ask about anyway stands apart, with the reason.
+Of each entry is shown what the daemon would decide about a call that it speaks
+of, were the list trusted; a * stands for a word such as x, or for nothing. An
+entry that other rules ask about or deny anyway stands apart, with the reason.
 
 A trusted project may allow runs in it, files in it that its list names from its
 root (./), and hosts. It never allows what is guarded (secrets, start-up files,

@@ -19,9 +19,6 @@ import (
 // agent is the one whose tools the calls are of: it has a tool for each kind of effect but deletes.
 const agent = "claude-code"
 
-// fileTools are its tools that take a file.
-var fileTools = map[effects.Kind]string{effects.KindRead: "Read", effects.KindWrite: "Write"}
-
 // placeholder is what stands for a *.
 const placeholder = "x"
 
@@ -116,8 +113,11 @@ func file(kind effects.Kind, p *pattern.Path, root string) call {
 			name = path.Join(name, placeholder)
 		}
 	}
-	if tool := fileTools[kind]; tool != "" {
-		return toolCall(tool, "file_path", name)
+	if kind == effects.KindRead {
+		return toolCall("Read", "file_path", name)
+	}
+	if kind == effects.KindWrite {
+		return toolCall("Write", "file_path", name)
 	}
 	return shell("rm " + cli.Quote(name))
 }
