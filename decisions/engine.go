@@ -281,9 +281,13 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	err = e.store(ctx, turn, records)
 	if err != nil {
 		e.log.Error("decision not logged, so nothing is allowed", "decisions", len(records), "error", err)
+		reason := "the decision could not be logged"
+		if errors.Is(err, ErrLogShare) {
+			reason += ": " + ErrLogShare.Error()
+		}
 		for i, d := range decided {
 			if d.mayRun() {
-				d.fail(Stricter(Ask, e.config.OnLogFailure), "the decision could not be logged")
+				d.fail(Stricter(Ask, e.config.OnLogFailure), reason)
 				d.finalize(reqs[i], nobody)
 			}
 		}

@@ -255,6 +255,10 @@ type Journal interface {
 	Append(ctx context.Context, recs ...*Record) error
 }
 
+// ErrLogShare is returned by a journal that several people share, to one who has written as
+// much as one may.
+var ErrLogShare = errors.New("your share of the log is used up")
+
 // PromptJournal is implemented by journals that know whether Append will return sooner
 // than others could use the processor meanwhile. A wrong guess delays others, nothing more.
 type PromptJournal interface{ Prompt() bool }

@@ -10,12 +10,12 @@ import (
 	"github.com/permd/permd/policy/weight"
 )
 
-// Delivered are rules of org that no folder has: those of a bundle. They are part of the layer
-// as the files of its folder are, which stay in use besides.
+// Delivered are rules that no folder has: those of a bundle. They are part of the layer as the
+// files of its folder are, which stay in use besides.
 type Delivered struct {
 	Files []source.File
 	// Missing is why there are none although there should be, "" if there are. Then every call
-	// asks that the other files of org do not deny, as with rules that have never been good.
+	// asks that the other files of the layer do not deny, as with rules that have never been good.
 	Missing string
 }
 
@@ -51,7 +51,7 @@ func (s *Store) Deliver(ctx context.Context, files []source.File, commit func() 
 	st := s.state.Load()
 	next := *st.org
 	next.delivered, next.missing, next.lastDigest, next.state, next.problems = files, "", "", "", nil
-	all := append(s.localInUse(st.org), files...)
+	all := slices.Concat(s.localInUse(st.org), files)
 	built, err := &next, weight.CheckText(decisions.Org, all)
 	if err == nil {
 		built = s.build(ctx, &next, all, nil)
@@ -87,14 +87,14 @@ func (s *Store) Deliver(ctx context.Context, files []source.File, commit func() 
 	return nil
 }
 
-// localInUse returns the files of org's folder that are in use: with its tests, unless it has
+// localInUse returns the files of a layer's folder that are in use: with its tests, unless it has
 // changed meanwhile.
-func (s *Store) localInUse(org *layerState) []source.File {
-	files := org.nonEmpty
-	if r := s.readOnce(org); !r.problems.Failed() && r.digest == org.digest {
+func (s *Store) localInUse(n *layerState) []source.File {
+	files := n.nonEmpty
+	if r := s.readOnce(n); !r.problems.Failed() && r.digest == n.digest {
 		files = r.files
 	}
-	return slices.DeleteFunc(slices.Clone(files), func(f source.File) bool { return !slices.Contains(org.dirs, f.Dir) })
+	return slices.DeleteFunc(slices.Clone(files), func(f source.File) bool { return !slices.Contains(n.dirs, f.Dir) })
 }
 
 // underOrg returns a person's layer with other rules of org above it, whose descriptions of
@@ -122,5 +122,13 @@ func (n *layerState) hasLocal() bool {
 	return slices.ContainsFunc(n.nonEmpty, func(f source.File) bool { return slices.Contains(n.dirs, f.Dir) })
 }
 
-// Missing returns why rules of org that should have been delivered are not in use, "" if they are.
-func (s *Store) Missing() string { return s.state.Load().org.missing }
+// Missing returns why rules of org or of people that should have been delivered are not in use, ""
+// if they are.
+func (s *Store) Missing(layer decisions.Layer) string {
+	if layer != decisions.User {
+		return s.state.Load().org.missing
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.deliveredUsers.Missing
+}

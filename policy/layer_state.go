@@ -49,7 +49,7 @@ type layerState struct {
 	shadow    bool       // its rules are only tried
 	candidate *candidate // the bundle that they are of, nil for none
 
-	delivered []source.File // of org: files that are in no folder
+	delivered []source.File // files that are in no folder
 	missing   string        // why there are none, see [Delivered]
 
 	grounds  grounds    // of projects: why its allows may count

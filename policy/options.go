@@ -42,6 +42,8 @@ type Options struct {
 	OrgOwners []uint32
 	// Delivered are the rules of org that are in no folder, to begin with; nil if none ever are.
 	Delivered *Delivered
+	// DeliveredUsers are rules for the layers of people, as Delivered are for that of org.
+	DeliveredUsers *Delivered
 	// UserDir returns a person's folder, such as ~/.config/permd/policy.d; it
 	// returns "" or is nil for none.
 	UserDir func(uid uint32) (string, error)

@@ -46,6 +46,7 @@ type Store struct {
 	// mu is held while the rules of base, org and users are loaded, and changing, for a
 	// moment, when a state is replaced; requests never take them.
 	mu             sync.Mutex
+	deliveredUsers Delivered // used while mu is held
 	changing       sync.Mutex
 	compiling      sync.Mutex
 	weights        weight.Shared // used while compiling is held
@@ -147,6 +148,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 			return nil, err
 		}
 	}
+	s.openUsers(ctx, st.org)
 	if !opts.System {
 		st.users[opts.UID] = s.refresh(ctx, s.userState(opts.UID).withOrg(st.org), how)
 	}
@@ -203,7 +205,7 @@ func (s *Store) refreshBase(ctx context.Context, prev *layerState, sw Switches) 
 }
 
 func (s *Store) userState(uid uint32) *layerState {
-	n := &layerState{layer: decisions.User, uid: uid, used: new(atomic.Int64)}
+	n := &layerState{layer: decisions.User, uid: uid, used: new(atomic.Int64), delivered: s.deliveredUsers.Files, missing: s.deliveredUsers.Missing}
 	if s.opts.UserDir == nil {
 		return n
 	}

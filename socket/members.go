@@ -17,6 +17,10 @@ type Members struct {
 	// Admins is the group whose members may also see and manage what is others'; 0 if none
 	// but root may.
 	Admins uint32
+	// Subordinate reports whether a uid is one that a user was given besides the own one, see
+	// subuid(5). Such a peer is turned away: what is bounded for each user would be bounded for
+	// nobody who has thousands of uids. It may be nil.
+	Subordinate func(uid uint32) bool
 	// Arrived is called before the first message of a connection is read, or of each request
 	// over HTTP. It may take time, and may be nil.
 	Arrived func(ctx context.Context, uid uint32)
@@ -29,14 +33,19 @@ func (m *Members) Arrive(ctx context.Context, uid uint32) {
 	}
 }
 
-// errNoMember is why a peer is turned away.
-var errNoMember = errors.New("neither root nor in a group that may use this socket")
+// Why a peer is turned away.
+var (
+	errNoMember    = errors.New("neither root nor in a group that may use this socket")
+	errSubordinate = errors.New("a subordinate uid of somebody: /etc/subuid")
+)
 
 // admit returns an error for a peer with these supplementary groups that may not use the
 // sockets, and whether it may see and manage what is others'.
 func (m *Members) admit(p decisions.Peer, groups []uint32) (admin bool, err error) {
 	in := func(gid uint32) bool { return gid != 0 && (p.GID == gid || slices.Contains(groups, gid)) }
 	switch {
+	case m.Subordinate != nil && m.Subordinate(p.UID):
+		return false, errSubordinate
 	case p.UID == 0 || in(m.Admins):
 		return true, nil
 	case in(m.Group):

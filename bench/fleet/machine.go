@@ -186,7 +186,7 @@ func (m *machine) activate(ctx context.Context, kind bundles.Kind, data []byte) 
 	if err != nil {
 		return "", err
 	}
-	if known && last != nil && last.Digest == b.Digest && (kind == bundles.Shadow || m.store == nil || m.store.Missing() == "") {
+	if known && last != nil && last.Digest == b.Digest && (kind == bundles.Shadow || m.store == nil || m.store.Missing(kind.Layer()) == "") {
 		return b.Revision, nil
 	}
 	keep := func() error {

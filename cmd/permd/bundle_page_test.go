@@ -28,17 +28,21 @@ func TestBundlePage(t *testing.T) {
 			blocks = append(blocks, b[2])
 		}
 	}
-	if len(blocks) != 4 {
+	if len(blocks) != 5 {
 		t.Fatalf("the page has %d blocks of YAML", len(blocks))
 	}
 	writeFile(t, filepath.Join(project, "policy.d", "rules.yaml"), blocks[0])
+	writeFile(t, filepath.Join(project, "user.d", "rules.yaml"), blocks[0])
 	key := bundlestest.NewKey(t) // where there is no openssl
 	writeFile(t, filepath.Join(project, "key.pem"), key.Private)
 	writeFile(t, filepath.Join(project, "public.pem"), key.Public)
 	example := "../../examples/discovery/"
 	writeFile(t, filepath.Join(project, "discovery", "discovery.rego"), readPage(t, example+"discovery.rego"))
-	if !strings.HasSuffix(readPage(t, example+"opa.yaml"), blocks[3]) {
-		t.Errorf("the example has another section than the page:\n%s", blocks[3])
+	for _, name := range []string{"opa.yaml", "machines"} {
+		writeFile(t, filepath.Join(project, "discovery", name), readPage(t, example+name))
+	}
+	if !strings.HasSuffix(readPage(t, example+"opa.yaml"), blocks[4]) {
+		t.Errorf("the example has another section than the page:\n%s", blocks[4])
 	}
 	root := filepath.Join(d.home, "root")
 	server := httptest.NewServer(http.FileServerFS(os.DirFS(project)))
@@ -50,6 +54,10 @@ func TestBundlePage(t *testing.T) {
 		return config[:begin] + "      " + strings.ReplaceAll(strings.TrimSpace(public), "\n", "\n      ") + "\n" + bundles
 	}
 	c, err := management.Parse("opa.yaml", []byte(with(key.Public, blocks[2])))
+	if err != nil || c.Address(bundles.User) != server.URL+"/user.tar.gz" {
+		t.Errorf("the page's bundle for people: %v", err)
+	}
+	c, err = management.Parse("opa.yaml", []byte(with(key.Public, blocks[3])))
 	if err != nil || c.Address(bundles.Shadow) != server.URL+"/next.tar.gz" {
 		t.Errorf("the page's bundle that is tried: %v", err)
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -19,11 +21,15 @@ type bundleServer struct {
 	*httptest.Server
 	data atomic.Pointer[[]byte]
 	key  bundlestest.Key
+	full atomic.Int64 // answers with the bundle
+	same atomic.Int64 // answers that there is no other
 }
 
 func (b *bundleServer) publish(t *testing.T, revision, rules string) {
 	t.Helper()
 	data := b.key.Signed(t, revision, map[string]string{"rules.yaml": rules})
+	b.full.Store(0)
+	b.same.Store(0)
 	b.data.Store(&data)
 }
 
@@ -35,6 +41,15 @@ func newBundleServer(t *testing.T) *bundleServer {
 			http.Error(w, "<html>no", http.StatusBadGateway)
 			return
 		}
+		sum := sha256.Sum256(*data)
+		etag := `"` + hex.EncodeToString(sum[:]) + `"`
+		w.Header().Set("ETag", etag)
+		if r.Header.Get("If-None-Match") == etag {
+			b.same.Add(1)
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		b.full.Add(1)
 		_, _ = w.Write(*data)
 	}))
 	t.Cleanup(b.Close)
@@ -110,6 +125,10 @@ func TestBundle(t *testing.T) {
 	for revision, want := range map[string]string{"1": "revision 1 is lower than 2, which was accepted on", "3": "loading org rules: bundle 3: rules.yaml:2"} {
 		b.publish(t, revision, "deny:\n  run_: [ls]\n")
 		wait("the status says: "+want, func() bool { return strings.Contains(d.status(t).Bundle.Error, want) })
+		wait("it was asked for again", func() bool { return b.same.Load() >= 2 })
+		if got := d.status(t).Bundle; b.full.Load() != 1 || !strings.Contains(got.Error, want) {
+			t.Errorf("what is refused was sent %d times: %+v", b.full.Load(), got)
+		}
 		if got := decide("git log"); got.Verdict != "deny" {
 			t.Errorf("with a bad bundle: %+v", got)
 		}

@@ -11,12 +11,14 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/internal/eventually"
+	"github.com/permd/permd/internal/testload"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -36,9 +38,13 @@ type testDaemon struct {
 	stubs                   []string // programs of followPage that do nothing
 }
 
+// longestTest is how long a test with daemons may take on a slow machine.
+const longestTest = 2 * time.Minute
+
 // newTestDaemon makes the home; start starts the daemon.
 func newTestDaemon(t *testing.T) *testDaemon {
 	t.Helper()
+	testload.Time(t, longestTest)
 	// Socket paths are short: 107 bytes are all that the kernel takes.
 	run, err := os.MkdirTemp("", "p")
 	if err != nil {

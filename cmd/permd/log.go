@@ -181,6 +181,8 @@ that are kept elsewhere: by the running daemon, in the state folder, and with
 one that you have kept: permd status prints it. Only what is before such a head
 cannot be changed unnoticed.
 
+With --system it is the journal of the machine's daemon, which root can read.
+
 ` + cli.ExitCodes,
 		Example: `  permd log verify
   journalctl -o json -t permd | permd log verify --heads -
@@ -191,6 +193,7 @@ cannot be changed unnoticed.
 		},
 	}
 	cmd.Flags().StringVar(&with.Head, "since-head", "", "a head with this `hash`, or number:hash, must be in the chain")
+	cmd.Flags().BoolVar(&with.System, "system", false, "verify the journal of the machine's daemon")
 	cmd.Flags().StringVar(&with.Heads, "heads", "", "compare with the heads in this `file`, as journalctl -o json prints them; - is standard input")
 	return cmd
 }

@@ -32,7 +32,7 @@ func (a *app) policyBundleCommand() *cobra.Command {
 	of := &bundlecommands.Commands{Streams: &a.Streams, Dirs: a.dirs, Root: func() string { return a.root }}
 	return group("bundle", "Make and examine bundles of rules", "Make, sign and examine bundles of the organisation's rules, in OPA's format.\nDaemons take them from a server, a registry or a file.",
 		`  permd policy bundle build policy.d -o org.tar.gz --revision 42
-  permd policy bundle inspect org.tar.gz`, of.Build(), of.Sign(), of.Verify(), of.Inspect())
+  permd policy bundle inspect org.tar.gz`, of.Build(), of.Sign(), of.Verify(), of.Inspect(), of.Discover())
 }
 
 // policies returns the commands that work on folders of rules.

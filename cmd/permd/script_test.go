@@ -64,6 +64,7 @@ func enoughSpace(dir string) error {
 // home of its own.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	testload.Time(t, longestTest)
 	const dir = "testdata/script"
 	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
 	if err != nil || len(files) == 0 {

@@ -124,8 +124,13 @@ func TestJSONShape(t *testing.T) {
 	writeFile(t, private, key.Private)
 	writeFile(t, public, key.Public)
 	f.permd(t, "policy", "bundle", "build", rules, "-o", bundle, "--revision", "1", "--signing-key", private, "--signing-alg", "ES256")
+	policy, discovery, machines := filepath.Join(f.home, "discovery"), filepath.Join(f.home, "discovery.tar.gz"), filepath.Join(f.home, "opa.yaml")
+	writeFile(t, filepath.Join(policy, "d.rego"), "package discovery\n\nbundles.org := {\"service\": \"s\", \"signing\": {\"keyid\": \"k\"}}\n")
+	writeFile(t, machines, "services: {s: {url: 'http://127.0.0.1:1'}}\nkeys: {k: {algorithm: ES256, key: '-----BEGIN PUBLIC KEY-----'}}\ndiscovery: {service: s, resource: d, signing: {keyid: k}}\n")
+	f.permd(t, "policy", "bundle", "build", policy, "--discovery", "-o", discovery, "--revision", "1", "--signing-key", private, "--signing-alg", "ES256")
 	commands := map[string]string{
-		"permd policy bundle": "", "permd policy bundle build": rules + " -o " + bundle + "2 --revision 2", "permd policy bundle inspect": bundle,
+		"permd policy bundle discover": discovery + " --machine m --config " + machines + " --signing-alg ES256 --verification-key " + public,
+		"permd policy bundle":          "", "permd policy bundle build": rules + " -o " + bundle + "2 --revision 2", "permd policy bundle inspect": bundle,
 		"permd policy bundle sign": bundle + " -o " + bundle + "3 --signing-alg ES256 --signing-key " + private, "permd policy bundle verify": bundle + " --signing-alg ES256 --verification-key " + public,
 		"permd policy pull": "", "permd policy push": rules, "permd trust": "--list",
 		"permd": "", "permd aap": "--local -", "permd acp install": "zed claude --dry-run --exec " + program, "permd acp uninstall": "zed claude --dry-run",

@@ -102,6 +102,9 @@ func (a *app) renderStatus(s *daemon.Status) {
 	for _, line := range daemon.RetentionLines(&s.Journal.Retention) {
 		fmt.Fprintf(out, "           %s\n", line)
 	}
+	for _, line := range daemon.LogShareLines(s.LogShare, s.LogSharesUsedUp) {
+		fmt.Fprintf(out, "           %s\n", line)
+	}
 	for _, line := range decisionlog.Lines(s.Sent, time.Now()) {
 		fmt.Fprintf(out, "           %s\n", line)
 	}

@@ -296,6 +296,16 @@ func TestSystemSeveralPeople(t *testing.T) {
 		}
 	}
 
+	if code, out := ranAs(t, w.as(0, "log", "verify", "--system"), ""); code != 0 || !strings.Contains(out, "of the running daemon") {
+		t.Errorf("root verifies: %d: %s", code, out)
+	}
+	if _, out := ranAs(t, w.as(sysAdm, "status"), ""); !strings.Contains(out, "verified 2") {
+		t.Errorf("the status does not say that root has verified the log: %s", out)
+	}
+	if code, out := ranAs(t, w.as(sysAna, "log", "verify", "--system"), ""); code == 0 || !strings.Contains(out, "run it as root") {
+		t.Errorf("ana verifies: %d: %s", code, out)
+	}
+
 	t.Run("another group, and a socket that lets everybody in", func(t *testing.T) {
 		at := "/proc/" + w.pid + "/root/run/"
 		for name, mode := range map[string]os.FileMode{"permd": 0o755, "permd-admin": 0o755, "permd/permd.sock": 0o666, "permd-admin/admin.sock": 0o666} {
@@ -308,6 +318,17 @@ func TestSystemSeveralPeople(t *testing.T) {
 			line, err := bufio.NewReader(c).ReadString('\n')
 			if err != nil || !strings.Contains(line, "may not use this socket") {
 				t.Errorf("eve at %s: %v: %s", socket[1], err, line)
+			}
+		}
+		// By subordinate uids a member could be as many users as there are of those.
+		if err := os.WriteFile(filepath.Join(w.dir, "etc", "subuid"), []byte("ana:310000:10\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for uid, want := range map[int]string{310009: "may not use this socket", 310010: `"records":[]`} {
+			c := w.dial(t, "permd-admin", "admin.sock", uid, sysDaemon)
+			fmt.Fprintln(c, `{"jsonrpc":"2.0","id":1,"method":"permd/decisions.list","params":{}}`)
+			if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(line, want) {
+				t.Errorf("uid %d in the group: %v: %s", uid, err, line)
 			}
 		}
 		// What counts is the kernel's list of groups, however long, and of that user.
@@ -350,34 +371,4 @@ func TestSystemSeveralPeople(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestSystemFiles: what the daemon may not look at is unknown, and asks; with the capability of
-// its unit it is looked at.
-func TestSystemFiles(t *testing.T) {
-	w := newSystemWorld(t)
-	project := filepath.Join(w.dir, "home", "ana", "project")
-	if err := os.MkdirAll(filepath.Join(project, ".git"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{".git/HEAD": "ref: refs/heads/main\n", "README.md": "x\n"} {
-		if err := os.WriteFile(filepath.Join(project, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	read := `{"tool":{"name":"Read"},"input":{"file_path":"` + project + `/README.md"},"cwd":"` + project + `"}`
-	for _, tt := range []struct {
-		name    string
-		options []string
-		want    int
-	}{
-		{"without the capability", nil, 6},
-		{"with it", []string{"--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search"}, 0},
-	} {
-		w.start(t, tt.options...)
-		if code, out := ranAs(t, w.as(sysAna, "decide", "--agent", "claude-code", "--cwd", project, "-"), read); code != tt.want {
-			t.Errorf("%s: exit code %d, want %d: %s", tt.name, code, tt.want, out)
-		}
-		w.stop()
-	}
 }

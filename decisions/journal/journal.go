@@ -25,7 +25,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	_ "embed"
+	"embed"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal/chain"
@@ -66,29 +66,21 @@ var (
 	ErrRecord = errors.New("record cannot be stored")
 )
 
-//go:embed schema.sql
-var schema string
+//go:embed schema*.sql
+var schemas embed.FS
 
-//go:embed schema2.sql
-var schema2 string
-
-//go:embed schema3.sql
-var schema3 string
-
-//go:embed schema4.sql
-var schema4 string
-
-//go:embed schema5.sql
-var schema5 string
-
-//go:embed schema6.sql
-var schema6 string
-
-//go:embed schema7.sql
-var schema7 string
-
-//go:embed schema8.sql
-var schema8 string
+// migrations returns the statements that make the database, and those of each later version.
+func migrations() []string {
+	list := make([]string, 8)
+	for i := range list {
+		text, err := schemas.ReadFile(fmt.Sprintf("schema%d.sql", i+1))
+		if err != nil {
+			panic(err) // it is a part of the program
+		}
+		list[i] = string(text)
+	}
+	return list
+}
 
 // applicationID marks the file as a journal of permd: "pmdJ".
 const applicationID = 0x706d_644a
@@ -111,6 +103,8 @@ type Options struct {
 	// 1000 entries while there are new ones, and at the end; nil for nobody. It must not
 	// block: what it waits for, the database waits for.
 	Head func(chain.Head)
+	// Wrote is called with what a user's records have taken in the spool, in bytes; nil for nobody.
+	Wrote func(uid uint32, bytes int)
 	// Log gets a line for what is removed and for a lack of space; nil for none.
 	Log *slog.Logger
 	// Now is the clock; time.Now if nil.
@@ -123,7 +117,7 @@ type Options struct {
 
 func (o *Options) database() (sqlitedb.Options, error) {
 	db := sqlitedb.Options{
-		Path: o.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2, schema3, schema4, schema5, schema6, schema7, schema8}, Now: o.Now,
+		Path: o.Path, ApplicationID: applicationID, Migrations: migrations(), Now: o.Now,
 		Additive: true, Shrinks: true,
 	}
 	switch o.Durability {
@@ -143,6 +137,7 @@ type Journal struct {
 	damaged    []string // where damaged files were set aside
 	startSeq   int64    // newest sequence number at the start
 	maxWaiting int64    // bytes in the spool, see maxWaiting
+	wrote      func(uid uint32, bytes int)
 
 	requests sync.Pool
 	slots    chan struct{} // one for each Append under way
@@ -194,6 +189,7 @@ func Open(o Options) (*Journal, error) {
 	}
 	j := &Journal{
 		maxWaiting: maxWaiting,
+		wrote:      o.Wrote,
 		slots:      make(chan struct{}, queueLength),
 		quit:       make(chan struct{}),
 		idle:       make(chan struct{}),
@@ -230,6 +226,9 @@ func (j *Journal) Append(ctx context.Context, recs ...*decisions.Record) error {
 	}
 	for i, rec := range recs {
 		rec.Seq = req.first + int64(i)
+	}
+	if j.wrote != nil {
+		j.wrote(recs[0].Peer.UID, len(req.frames))
 	}
 	j.free(req)
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/bundle"
 	"github.com/open-policy-agent/opa/v1/util"
 
+	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/policy/source"
 )
 
@@ -19,6 +20,7 @@ type Kind string
 // tried can be published as they are.
 const (
 	Org       Kind = "org"       // rules of the organisation
+	User      Kind = "user"      // rules that the organisation gives to each person
 	Shadow    Kind = "shadow"    // rules of the organisation that are only evaluated, and decide nothing
 	Discovery Kind = "discovery" // a policy whose decision is a configuration
 )
@@ -27,20 +29,40 @@ const (
 // of their own.
 const (
 	orgRoot       = "permd/org"
+	userRoot      = "permd/user"
 	discoveryRoot = "discovery"
 	testSuffix    = "_test"
 )
 
 // Root is the root of bundles of this kind.
 func (k Kind) Root() string {
-	if k == Discovery {
+	switch k {
+	case Discovery:
 		return discoveryRoot
+	case User:
+		return userRoot
+	case Org, Shadow:
 	}
 	return orgRoot
 }
 
-// KindOf returns the kind of a bundle by its roots: [Discovery], or else [Org], whose bundles have
-// the form of those of [Shadow]. Whether it is a bundle at all is for [Read].
+// OfRules are the kinds of bundles that have rules.
+func OfRules() []Kind { return []Kind{Org, User, Shadow} }
+
+// Layer returns the layer that the rules of bundles of this kind belong to, "" for [Discovery].
+func (k Kind) Layer() decisions.Layer {
+	switch k {
+	case Org, Shadow:
+		return decisions.Org
+	case User:
+		return decisions.User
+	case Discovery:
+	}
+	return ""
+}
+
+// KindOf returns the kind of a bundle by its roots: [Discovery] or [User], or else [Org], whose
+// bundles have the form of those of [Shadow]. Whether it is a bundle at all is for [Read].
 func KindOf(data []byte) Kind {
 	entries, err := unpack(data)
 	if err != nil {
@@ -50,8 +72,13 @@ func KindOf(data []byte) Kind {
 		var m struct {
 			Roots []string `json:"roots"`
 		}
-		if e.name == manifestName && util.UnmarshalJSON(e.data, &m) == nil && slices.Contains(m.Roots, discoveryRoot) {
-			return Discovery
+		if e.name != manifestName || util.UnmarshalJSON(e.data, &m) != nil {
+			continue
+		}
+		for _, k := range []Kind{Discovery, User} {
+			if slices.Contains(m.Roots, k.Root()) {
+				return k
+			}
 		}
 	}
 	return Org

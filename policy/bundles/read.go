@@ -30,7 +30,7 @@ const (
 )
 
 // Dir is the folder, below that of the layer, in which the files of a bundle are: the ids of
-// its rules begin with org/bundle/.
+// its rules begin with org/bundle/ or user/bundle/.
 const Dir = "bundle"
 
 // Bundle is a bundle that was read.

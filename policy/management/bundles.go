@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
 	"sync"
@@ -46,8 +45,13 @@ type bundlePlugin struct {
 	loader  loader
 	started bool
 
+	validator validator
+
+	processing sync.Mutex // held while the result of a download is processed
+	etag       string     // of the last bundle that was taken; guarded by processing
+	refused    *refusal   // nil if the last bundle was taken; guarded by processing
+
 	mu     sync.Mutex
-	etag   string // of the last bundle that was taken
 	state  BundleStatus
 	report opabundle.Status // for OPA's status plugin
 }
@@ -92,7 +96,8 @@ func (p *bundlePlugin) newLoader() (l loader, err error) {
 		return download.NewOCI(s.Config, client, s.Resource, "").WithCallback(p.process).WithBundleVerificationConfig(s.Signing).
 			WithSizeLimitBytes(size).WithBundlePersistence(true).WithBundleParserOpts(opts), nil
 	}
-	return download.New(s.Config, client, s.Resource).WithCallback(p.process).WithBundleVerificationConfig(s.Signing).
+	p.manager.validators.set(p.kind, &p.validator)
+	return download.New(s.Config, client.WithHeader(kindHeader, string(p.kind)), s.Resource).WithCallback(p.process).WithBundleVerificationConfig(s.Signing).
 		WithSizeLimitBytes(size).WithBundlePersistence(true).WithLazyLoadingMode(true).WithBundleName(string(p.kind)).WithBundleParserOpts(opts), nil
 }
 
@@ -129,17 +134,15 @@ func (p *bundlePlugin) stop(ctx context.Context) {
 
 // process is called with the result of each attempt. An error makes the loader try again soon.
 func (p *bundlePlugin) process(ctx context.Context, u download.Update) error {
-	err := u.Error
-	var revision string
-	if err == nil && u.Bundle != nil {
-		// Its bytes are verified again by the rules of permd.
-		var data []byte
-		if data, err = io.ReadAll(u.Raw); err == nil {
-			revision, err = p.take(ctx, data)
-		}
+	p.processing.Lock()
+	defer p.processing.Unlock()
+	got, err := p.examine(ctx, &u)
+	if got != nil {
+		p.etag = got.etag
 	}
+	etag := p.ask()
 	p.mu.Lock()
-	if err == nil && u.Bundle == nil && p.report.LastSuccessfulActivation.IsZero() {
+	if err == nil && got == nil && p.report.LastSuccessfulActivation.IsZero() {
 		err = errors.New("the server says that the bundle has not changed, and none of it was taken yet")
 	}
 	before := p.state
@@ -151,18 +154,17 @@ func (p *bundlePlugin) process(ctx context.Context, u download.Update) error {
 	p.report.Metrics = u.Metrics
 	p.report.SetError(err)
 	if err != nil {
-		p.loader.SetCache(p.etag) // so that it is sent again, or an older one that is in force is not
+		p.loader.SetCache(etag) // the downloader has forgotten it, or has that of what failed
 		text := reason(err)
 		if p.state.Error != text {
 			p.state.Error, p.state.Since = text, now
 		}
 	} else {
 		p.report.LastSuccessfulRequest = p.report.LastRequest
-		if u.Bundle != nil {
-			p.etag = u.ETag
+		if got != nil {
 			p.report.Type, p.report.LastSuccessfulDownload = bundle.SnapshotBundleType, p.report.LastRequest
-			p.report.SetActivateSuccess(revision)
-			p.report.SetBundleSize(u.Size)
+			p.report.SetActivateSuccess(got.revision)
+			p.report.SetBundleSize(got.size)
 		}
 		p.state.Checked, p.state.Error, p.state.Since = now, "", time.Time{}
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/permd/permd/policy/bundles"
 	"github.com/permd/permd/policy/bundles/bundlestest"
-	"github.com/permd/permd/policy/query"
 )
 
 // TestExampleCanary: with the discovery policy of the examples all machines have the rules of org,
@@ -33,7 +32,7 @@ func TestExampleCanary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled := func(rego string) *query.Policy {
+	compiled := func(rego string) *DiscoveryPolicy {
 		t.Helper()
 		data, err := bundles.Build(bundles.Contents{Kind: bundles.Discovery, Revision: "1", Files: bundlestest.Files(map[string]string{"discovery.rego": rego})})
 		if err != nil {
@@ -43,15 +42,15 @@ func TestExampleCanary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := c.compile(b)
+		p, err := c.CompileDiscovery(b)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
-	tries := func(p *query.Policy, labels map[string]string) bool {
+	tries := func(p *DiscoveryPolicy, labels map[string]string) bool {
 		t.Helper()
-		got, err := c.decide(t.Context(), p, labels)
+		got, err := p.Evaluate(t.Context(), labels)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,25 @@ import (
 // and turns no signature off.
 var discoverable = []string{"bundles", "decision_logs", "status"}
 
+// Discoverable returns the sections of the configuration that may be discovered, as a JSON object.
+func (c *Config) Discoverable() json.RawMessage {
+	all := map[string]any{}
+	for _, name := range discoverable {
+		if v := c.raw[name]; v != nil {
+			all[name] = v
+		}
+	}
+	return encoded(all)
+}
+
+// ReportServices returns the names of the services that status reports and the log are sent to, ""
+// for none.
+func (c *Config) ReportServices() (status, log string) {
+	status, _ = section(c.raw, "status")["service"].(string)
+	log, _ = section(c.raw, "decision_logs")["service"].(string)
+	return status, log
+}
+
 // withDiscovered returns the configuration with what was discovered. A section, or a bundle, is
 // in one of both: in both it is an error.
 func (c *Config) withDiscovered(v map[string]any) (*Config, error) {
@@ -81,22 +100,19 @@ func clipped(text string) string {
 	return text
 }
 
-// evaluate returns the configuration with what a discovery bundle says for a machine with these
-// labels.
-func (c *Config) evaluate(ctx context.Context, b *bundles.Bundle, labels map[string]string) (*Config, error) {
-	p, err := c.compile(b)
-	if err != nil {
-		return nil, err
-	}
-	return c.decide(ctx, p, labels)
-}
-
 // times is how many times the limit of rules the policy of a discovery bundle may take: no call
 // waits for it, and on a busy machine the last good configuration should be found again.
 const times = 8
 
-// compile compiles the policy of a discovery bundle.
-func (c *Config) compile(b *bundles.Bundle) (*query.Policy, error) {
+// DiscoveryPolicy is the policy of a discovery bundle under the configuration that names it. It is
+// safe for concurrent use.
+type DiscoveryPolicy struct {
+	config *Config
+	policy *query.Policy
+}
+
+// CompileDiscovery compiles the policy of a discovery bundle.
+func (c *Config) CompileDiscovery(b *bundles.Bundle) (*DiscoveryPolicy, error) {
 	p, err := query.Compile(b.Files, query.Options{Decisions: []string{c.decision}, Data: b.Data, Runtime: true, Times: times})
 	if err != nil {
 		return nil, fmt.Errorf("the policy of the discovery bundle: %w", err)
@@ -104,24 +120,35 @@ func (c *Config) compile(b *bundles.Bundle) (*query.Policy, error) {
 	if p == nil {
 		return nil, errors.New("the discovery bundle has no policy")
 	}
-	return p, nil
+	return &DiscoveryPolicy{c, p}, nil
 }
 
-// decide returns the configuration with what a policy says for a machine with these labels.
-func (c *Config) decide(ctx context.Context, p *query.Policy, labels map[string]string) (*Config, error) {
+// Evaluate returns the configuration of a machine with these labels: that of the file, with what
+// the policy decides. The error says why a daemon would not use it.
+func (p *DiscoveryPolicy) Evaluate(ctx context.Context, labels map[string]string) (*Config, error) {
 	runtime, err := ast.InterfaceToValue(map[string]any{"config": map[string]any{"labels": labels}})
 	if err != nil {
 		return nil, err
 	}
-	v, err := p.Eval(ctx, 0, query.Input{Runtime: ast.NewTerm(runtime)})
+	v, err := p.policy.Eval(ctx, 0, query.Input{Runtime: ast.NewTerm(runtime)})
 	if err != nil {
-		return nil, fmt.Errorf("the decision %s of the discovery bundle: %w", c.decision, err)
+		return nil, fmt.Errorf("the decision %s of the discovery bundle: %w", p.config.decision, err)
 	}
 	m, err := configurationOf(v)
 	if err != nil {
-		return nil, fmt.Errorf("the decision %s of the discovery bundle %w", c.decision, err)
+		return nil, fmt.Errorf("the decision %s of the discovery bundle %w", p.config.decision, err)
 	}
-	return c.withDiscovered(m)
+	return p.config.withDiscovered(m)
+}
+
+// evaluate returns the configuration with what a discovery bundle says for a machine with these
+// labels.
+func (c *Config) evaluate(ctx context.Context, b *bundles.Bundle, labels map[string]string) (*Config, error) {
+	p, err := c.CompileDiscovery(b)
+	if err != nil {
+		return nil, err
+	}
+	return p.Evaluate(ctx, labels)
 }
 
 // configurationOf returns a decision as an object.

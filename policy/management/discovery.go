@@ -18,8 +18,9 @@ type Machine struct {
 	Labels map[string]string
 }
 
-// labels returns all labels of the machine under a configuration.
-func (m *Machine) labels(c *Config) map[string]string {
+// AllLabels returns the labels of the machine under a configuration: its own, those of the
+// configuration, and its id and version.
+func (m *Machine) AllLabels(c *Config) map[string]string {
 	all := maps.Clone(m.Labels)
 	if all == nil {
 		all = map[string]string{}
@@ -49,7 +50,7 @@ func OpenDiscovery(ctx context.Context, c *Config, machine Machine, dir string, 
 	if c.Sources[bundles.Discovery] == nil {
 		return nil
 	}
-	d := &Discovery{config: c, labels: machine.labels(c), now: now}
+	d := &Discovery{config: c, labels: machine.AllLabels(c), now: now}
 	d.keeper = bundles.Keep(bundles.Discovery, dir, c.Verification(bundles.Discovery), now)
 	last, err := d.keeper.Last()
 	if err == nil && last != nil {

@@ -229,7 +229,7 @@ func TestDiscoverRefuses(t *testing.T) {
 		{"another key for org", whole("bundles := " + org("release", "other") + ".bundles\n"), "bundles.org.signing.keyid is other, which names no key"},
 		{"a key in it", whole("bundles := " + org(`"keyid"`, `"key"`) + ".bundles\n"), "bundles.org.signing.key is not known"},
 		{"files without signature", whole("bundles := " + org(`{"keyid"`, `{"exclude_files": ["x"], "keyid"`) + ".bundles\n"), "bundles.org.signing.exclude_files is not honoured"},
-		{"another layer", rego(`bundles.user := {"service": "s"}`), "bundles.user is not the name of a layer"},
+		{"another layer", rego(`bundles.project := {"service": "s"}`), "bundles.project is not the name of a layer"},
 		{"no text", rego(`status.service := 1`), "status.service is 1, not text"},
 		{"a fraction", rego(`decision_logs := {"service": "s", "reporting": {"min_delay_seconds": 1.5}}`), "decision_logs.reporting.min_delay_seconds is 1.5, not a whole number"},
 		{"a set", whole(`bundles := {"org"}`), "bundles is a list, not an object"},

@@ -29,7 +29,7 @@ type Options struct {
 	Owners []uint32
 	// Discovery is what was discovered before, nil if the configuration has no discovery.
 	Discovery *Discovery
-	// Activate puts a bundle of [bundles.Org] or [bundles.Shadow] in force and returns its
+	// Activate puts a bundle of one of [bundles.OfRules] in force and returns its
 	// revision, or says why it does not: then what was in force stays. Each kind is delivered by
 	// one goroutine.
 	Activate func(ctx context.Context, kind bundles.Kind, data []byte) (revision string, err error)
@@ -51,7 +51,9 @@ type Manager struct {
 	config *Config
 	opts   Options
 
-	discovery *bundlePlugin // nil if there is none
+	discovery  *bundlePlugin // nil if there is none
+	validators validators
+	clock      func() time.Time
 
 	mu       sync.Mutex
 	ctx      context.Context // of Start; nil before it
@@ -75,14 +77,14 @@ func New(c *Config, opts Options) (*Manager, error) {
 		services[name] = of
 	}
 	raw["services"] = services
-	m := &Manager{config: c, opts: opts, bundles: make(map[bundles.Kind]*bundlePlugin)}
+	m := &Manager{config: c, opts: opts, clock: time.Now, bundles: make(map[bundles.Kind]*bundlePlugin)}
 	m.opts.setDefaults()
 	opa, err := plugins.New(encoded(raw), opts.Machine.ID, inmem.New(), plugins.Logger(logger{opts.Log, nil}), plugins.ConsoleLogger(logging.NewNoOpLogger()))
 	if err != nil {
 		return nil, err
 	}
 	m.opa = opa
-	opa.Config.Labels = opts.Machine.labels(c) // OPA's version label is its own
+	opa.Config.Labels = opts.Machine.AllLabels(c) // OPA's version label is its own
 	if err := m.prepare(); err != nil {
 		m.Stop()
 		return nil, err
@@ -108,7 +110,7 @@ func (o *Options) setDefaults() {
 // prepare makes the plugins of the configuration in force.
 func (m *Manager) prepare() error {
 	for _, name := range slices.Sorted(maps.Keys(m.config.services)) {
-		a, err := newAuth(m.config, name)
+		a, err := newAuth(m.config, name, &m.validators)
 		if err != nil {
 			return err
 		}
@@ -140,7 +142,7 @@ func (m *Manager) replace(c *Config) (apply func(), err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	made := make(map[bundles.Kind]*bundlePlugin)
-	for _, kind := range []bundles.Kind{bundles.Org, bundles.Shadow} {
+	for _, kind := range bundles.OfRules() {
 		switch {
 		case c.Sources[kind] == nil:
 		case m.now.sameSource(c, kind):
@@ -296,7 +298,7 @@ type auth struct {
 
 func authName(service string) string { return "permd.credentials." + service }
 
-func newAuth(c *Config, name string) (*auth, error) {
+func newAuth(c *Config, name string, all *validators) (*auth, error) {
 	var of rest.Config
 	v := section(section(c.raw, "services"), name)
 	if err := util.Unmarshal(encoded(v), &of); err != nil {
@@ -306,7 +308,7 @@ func newAuth(c *Config, name string) (*auth, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := limits{https: strings.HasPrefix(c.services[name].url, "https:"), oci: c.services[name].oci}
+	l := limits{https: strings.HasPrefix(c.services[name].url, "https:"), oci: c.services[name].oci, validators: all}
 	return &auth{inner, l}, nil
 }
 

@@ -57,8 +57,8 @@ func (c *Config) readSources() *configError {
 	all := section(c.raw, "bundles")
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		at := "bundles." + name
-		if kind := bundles.Kind(name); kind != bundles.Org && kind != bundles.Shadow {
-			return problem(at, "name it "+string(bundles.Org)+" or "+string(bundles.Shadow), "is not the name of a layer that takes its rules from a bundle")
+		if !slices.Contains(bundles.OfRules(), bundles.Kind(name)) {
+			return problem(at, "name it org, user or shadow", "is not the name of a layer that takes its rules from a bundle")
 		}
 		if err := c.readSource(bundles.Kind(name), at, section(all, name)); err != nil {
 			return err

@@ -1,17 +1,23 @@
 package management
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/policy/bundles"
+	"github.com/permd/permd/policy/bundles/bundlestest"
 )
 
 // TestFile: a bundle in a file is read again when it has changed.
@@ -98,7 +104,7 @@ func TestOCI(t *testing.T) {
 	server := httptest.NewServer(registry)
 	defer server.Close()
 	host := strings.TrimPrefix(server.URL, "http://")
-	registry.push(f.key.Signed(t, "1", layer("rm")))
+	registry.push("team/org", f.key.Signed(t, "1", layer("rm")))
 	f.start(t, strings.Replace(f.config("type: oci, url: "+server.URL, ""), "resource: org.tar.gz", "resource: "+host+"/team/org:latest", 1))
 	if err := f.manager.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -111,16 +117,85 @@ func TestOCI(t *testing.T) {
 		}
 	}
 	eventually.Holds(t, "the first is taken", taken(1, "1"))
-	registry.push(f.key.Signed(t, "2", layer("mv")))
+	registry.push("team/org", f.key.Signed(t, "2", layer("mv")))
 	if why := f.poll(t); why != "" || !taken(2, "2")() {
 		t.Error(why, f.taken)
 	}
-	registry.push(bomb(t))
+	registry.push("team/org", bomb(t))
 	if why := f.poll(t); !strings.Contains(why, "the archive unpacks to more than 72 MiB") || !taken(2, "2")() {
 		t.Error(why, f.taken)
 	}
-	registry.push(f.key.Signed(t, "1", layer("rm")))
-	if why := f.poll(t); !strings.Contains(why, "revision 1 is lower than 2") || !taken(2, "2")() {
-		t.Error(why, f.taken)
+	registry.push("team/org", f.key.Signed(t, "1", layer("rm")))
+	before := registry.layers()
+	for range 3 {
+		if why := f.poll(t); !strings.Contains(why, "revision 1 is lower than 2") || !taken(2, "2")() {
+			t.Error(why, f.taken)
+		}
+	}
+	if n := registry.layers() - before; n != 1 {
+		t.Errorf("what is refused was sent %d times", n)
+	}
+}
+
+// TestOCIDiscovery: the discovery bundle of a registry names bundles of the same registry, those in
+// force and those that are tried; a refused one changes nothing.
+func TestOCIDiscovery(t *testing.T) {
+	f := newFleet(t)
+	registry := newRegistry()
+	server := httptest.NewServer(registry)
+	defer server.Close()
+	host := strings.TrimPrefix(server.URL, "http://")
+	bundle := func(kind, name string) string {
+		return fmt.Sprintf("bundles.%s := {\"service\": \"s\", \"resource\": \"%s/team/%s:latest\", \"signing\": {\"keyid\": \"release\", \"scope\": \"permd\"}}\n", kind, host, name)
+	}
+	registry.push("team/org", f.key.Signed(t, "1", layer("rm")))
+	registry.push("team/next", f.key.Signed(t, "2", layer("mv")))
+	registry.push("team/discovery", f.discovery(t, "1", policy(bundle("org", "org")+bundle("shadow", "next"))))
+	text := strings.Replace(discoveryConfig(f.key, server.URL+", type: oci", ""), "resource: discovery.tar.gz", "resource: "+host+"/team/discovery:latest", 1)
+	config, err := Parse("opa.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, machine := t.TempDir(), Machine{ID: "m"}
+	var mu sync.Mutex
+	taken := map[bundles.Kind]string{}
+	d := OpenDiscovery(t.Context(), config, machine, dir, time.Now)
+	m, err := New(config, Options{
+		Machine: machine, Log: slog.New(slog.DiscardHandler), Discovery: d,
+		Activate: func(_ context.Context, kind bundles.Kind, data []byte) (string, error) {
+			b, err := bundles.Read(kind, data, f.key.Config())
+			if err != nil {
+				return "", err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			taken[kind] = b.Revision
+			return b.Revision, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Stop()
+	if err := m.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually.Holds(t, "both bundles are taken", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return taken[bundles.Org] == "1" && taken[bundles.Shadow] == "2"
+	})
+	if s := m.DiscoveryStatus(); s.Revision != "1" || s.Source != "oci://"+host+"/team/discovery:latest" || m.Config().Address(bundles.Shadow) != "oci://"+host+"/team/next:latest" {
+		t.Errorf("%+v", s)
+	}
+	registry.push("team/discovery", bundlestest.NewKey(t).Sign(t, f.discovery(t, "2", policy(bundle("org", "next")))))
+	trigger := m.discovery.loader.(interface{ Trigger(context.Context) error })
+	if err := trigger.Trigger(t.Context()); err == nil || !strings.Contains(m.DiscoveryStatus().Error, "failed to verify JWT signature") || m.Config().Address(bundles.Org) != "oci://"+host+"/team/org:latest" {
+		t.Errorf("%v, %+v", err, m.DiscoveryStatus())
+	}
+	server.Close()
+	again := OpenDiscovery(t.Context(), config, machine, dir, time.Now)
+	if got := again.Effective(config).Address(bundles.Shadow); got != "oci://"+host+"/team/next:latest" {
+		t.Errorf("after a restart without the registry: %q", got)
 	}
 }

@@ -18,6 +18,7 @@ type Journal struct {
 const (
 	minJournalBytes     = 16 << 20
 	maxJournalBytes     = 1 << 40
+	minLogBytesPerUser  = 1 << 20
 	defaultJournalBytes = 256 << 20
 	maxJournalDays      = 36500
 	defaultJournalAge   = "90d"

@@ -78,7 +78,11 @@ func Merge(org, user Settings) (Settings, error) {
 	if len(org.Trusted) > 0 {
 		merged.Trusted = org.Trusted
 	}
-	merged.System = System{Group: cmp.Or(org.System.Group, defaultGroup), Admins: org.System.Admins}
+	merged.System = System{
+		Group: cmp.Or(org.System.Group, defaultGroup), Admins: org.System.Admins,
+		// Eight people can write all that the log keeps in a day.
+		LogBytesPerUser: cmp.Or(org.System.LogBytesPerUser, merged.Journal.MaxBytes/8),
+	}
 	merged.HTTP.Listen = cmp.Or(org.HTTP.Listen, user.HTTP.Listen, ListenOff)
 	if org.Disable != nil {
 		merged.Disable = org.Disable

@@ -121,6 +121,9 @@ type System struct {
 	// Admins is the name of the group whose members see and manage what is everybody's; "",
 	// the default, if root alone does.
 	Admins string `toml:"admins"`
+	// LogBytesPerUser is what one person may write to the log in a day, in bytes, from 1 MiB to
+	// 1 TiB; an eighth of the size of the log if not set.
+	LogBytesPerUser int `toml:"log_bytes_per_user"`
 }
 
 // HTTP configures the HTTP interface.
@@ -192,7 +195,7 @@ var keys = []string{
 	"on_log_failure", "shadow", "no_pause", "no_lock", "no_arguments", "notify", "reload", "project_trust", "trusted", "trusted.digest", "trusted.root", "limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user", "limits.decision_milliseconds",
 	"journal", "journal.max_bytes", "journal.max_age",
 	"http", "http.listen",
-	"system", "system.group", "system.admins",
+	"system", "system.group", "system.admins", "system.log_bytes_per_user",
 	"require_layers", "remember", "remember_at_most", "forbid_modes", "unknown_programs", "unknown_servers", "lock",
 	"revoke", "revoke.id", "revoke.user", "revoke.kind", "revoke.pattern", "revoke.before",
 }
@@ -332,6 +335,7 @@ func (s *Settings) check() *valueError {
 	}
 	for _, e := range []*valueError{
 		between("max_bytes", s.Journal.MaxBytes, minJournalBytes, maxJournalBytes),
+		between("log_bytes_per_user", s.System.LogBytesPerUser, minLogBytesPerUser, maxJournalBytes),
 		between("message_bytes", s.Limits.MessageBytes, minMessageBytes, maxMessageBytes),
 		between("connections", s.Limits.Connections, 1, maxConnections),
 		between("connections_per_user", s.Limits.ConnectionsPerUser, 1, maxConnections),

@@ -251,6 +251,9 @@ func TestMerge(t *testing.T) {
 		{name: "lock of a user", user: Settings{Lock: "a"}, err: "lock can be set by org alone"},
 		{name: "revoke of a user", user: Settings{Revoke: restricting.Revoke}, err: "revoke can be set by org alone"},
 		{name: "no_pause of a user", user: Settings{NoPause: true}, err: "no_pause can be set by org alone"},
+		{name: "org limits the log of each", org: Settings{System: System{LogBytesPerUser: 5 << 20}}, want: with(func(s *Settings) {
+			s.System = System{Group: defaultGroup, LogBytesPerUser: 5 << 20}
+		})},
 		{name: "org keeps no arguments", org: Settings{NoArguments: true}, want: with(func(s *Settings) { s.NoArguments = true })},
 		{name: "a user keeps no arguments", user: Settings{NoArguments: true}, want: with(func(s *Settings) { s.NoArguments = true })},
 		{name: "notifications of the user", user: Settings{Notify: NotifyBrief}, want: with(func(s *Settings) { s.Notify = NotifyBrief })},
@@ -277,6 +280,9 @@ func TestMerge(t *testing.T) {
 			}
 			if tt.want.System == (System{}) {
 				tt.want.System.Group = defaultGroup
+			}
+			if tt.want.System.LogBytesPerUser == 0 {
+				tt.want.System.LogBytesPerUser = tt.want.Journal.MaxBytes / 8
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("settings (-want +got):\n%s", diff)

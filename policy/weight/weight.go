@@ -136,3 +136,6 @@ func (s *Shared) Fits(layer decisions.Layer, uid uint32, bytes int64, ps *diag.L
 	s.of[at] = bytes
 	return true
 }
+
+// Drop takes a layer out.
+func (s *Shared) Drop(layer decisions.Layer, uid uint32) { delete(s.of, owner{layer, uid}) }

@@ -31,7 +31,9 @@ ok "ana has $choices choices"
 as ana permd log list --json --limit 500 >/home/ana/list || fail "the log cannot be read"
 grep -q '/home/ana/shop' /home/ana/list || fail "the log has no decision of the earlier daemon"
 ok "the log has $(wc -l </home/ana/list) decisions, those of the earlier daemon among them"
-XDG_DATA_HOME=/var/lib permd log verify >/root/verified 2>&1 || fail "the log does not verify: $(cat /root/verified)"
+permd log verify --system >/root/verified 2>&1 || fail "the log does not verify: $(cat /root/verified)"
+grep -q 'of the running daemon' /root/verified || fail "it was not compared with the daemon: $(cat /root/verified)"
+permd status | grep -q '^ *verified ' || fail "the status does not say that it was verified: $(permd status)"
 ok "the log verifies: $(tail -1 /root/verified)"
 
 stop

@@ -68,10 +68,16 @@ func Files(of map[string]string) []source.File {
 	return out
 }
 
-// Signed returns a signed bundle.
+// Signed returns a signed bundle of the organisation's rules.
 func (k Key) Signed(t testing.TB, revision string, files map[string]string) []byte {
 	t.Helper()
-	data, err := bundles.Build(bundles.Contents{Kind: bundles.Org, Revision: revision, Files: Files(files)})
+	return k.SignedFor(t, bundles.Org, revision, files)
+}
+
+// SignedFor returns a signed bundle of a kind.
+func (k Key) SignedFor(t testing.TB, kind bundles.Kind, revision string, files map[string]string) []byte {
+	t.Helper()
+	data, err := bundles.Build(bundles.Contents{Kind: kind, Revision: revision, Files: Files(files)})
 	if err == nil {
 		data, err = bundles.Sign(data, k.Signing())
 	}

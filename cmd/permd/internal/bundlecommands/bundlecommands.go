@@ -1,5 +1,6 @@
 // Package bundlecommands holds the commands that make and examine bundles of the
-// organisation's rules: permd policy bundle build, sign, verify and inspect.
+// organisation's rules: permd policy bundle build, sign, verify, inspect and
+// discover.
 package bundlecommands
 
 import (
@@ -7,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,6 +72,7 @@ func readFile(name string, most int64) ([]byte, error) {
 type buildOptions struct {
 	output, revision string
 	expires          string
+	layer            string
 	discovery        bool
 	key              keyFlags
 }
@@ -84,7 +87,7 @@ func (a *Commands) Build() *cobra.Command {
 /etc/permd/policy.d, with tests, lists and descriptions of programs and agents.
 They are compiled and tested first. With --signing-key the bundle is signed.
 With --discovery DIR has Rego in the package discovery, which decides from where
-machines take their rules.
+machines take their rules. With --layer user DIR is as ~/.config/permd/policy.d.
 
 The revision is a whole number. A daemon takes no bundle whose revision is lower
 than the highest that it has taken, and no other of the same revision. After the
@@ -104,6 +107,7 @@ The same input makes the same bytes, but for signatures of ES* and PS*.
 	f.StringVarP(&o.output, "output", "o", "", "`file` to write")
 	f.StringVar(&o.revision, "revision", "", "`number` of the revision")
 	f.StringVar(&o.expires, "expires", "", "`time` until which the bundle is taken, as 2030-01-31T00:00:00Z")
+	f.StringVar(&o.layer, "layer", string(bundles.Org), "the `layer` of the rules: org, or user for that of each person")
 	f.BoolVar(&o.discovery, "discovery", false, "DIR has the policy of a discovery bundle")
 	o.key.flags(cmd, "signing-key", "private")
 	required(cmd, "output", "revision")
@@ -119,7 +123,10 @@ func required(cmd *cobra.Command, names ...string) {
 }
 
 func (a *Commands) build(ctx context.Context, dir string, o *buildOptions) error {
-	c := bundles.Contents{Kind: bundles.Org, Revision: o.revision}
+	c := bundles.Contents{Kind: bundles.Kind(o.layer), Revision: o.revision}
+	if !slices.Contains(bundles.OfRules(), c.Kind) || c.Kind == bundles.Shadow {
+		return cli.Failf(cli.ExitUsage, "write org or user", "there are no bundles for the layer %q", o.layer)
+	}
 	if o.expires != "" {
 		var err error
 		if c.Expires, err = time.Parse(time.RFC3339, o.expires); err != nil {
@@ -129,7 +136,7 @@ func (a *Commands) build(ctx context.Context, dir string, o *buildOptions) error
 	var err error
 	if o.discovery {
 		c.Kind = bundles.Discovery
-	} else if err = a.checkFolder(ctx, dir); err != nil {
+	} else if err = a.checkFolder(ctx, dir, c.Kind.Layer()); err != nil {
 		return err
 	}
 	tree, err := source.Read(dir, source.Access{Writable: true})
@@ -159,8 +166,8 @@ func (a *Commands) build(ctx context.Context, dir string, o *buildOptions) error
 }
 
 // checkFolder returns an error if no daemon would use the rules in a folder.
-func (a *Commands) checkFolder(ctx context.Context, dir string) (err error) {
-	f := policy.Folder{Dir: dir, Layer: decisions.Org, Schema: rego.InputSchema()}
+func (a *Commands) checkFolder(ctx context.Context, dir string, layer decisions.Layer) (err error) {
+	f := policy.Folder{Dir: dir, Layer: layer, Schema: rego.InputSchema()}
 	if f.Table, f.Profiles, err = shipped(); err != nil {
 		return err
 	}
@@ -321,7 +328,7 @@ func (a *Commands) compile(ctx context.Context, kind bundles.Kind, b *bundles.Bu
 	if err != nil {
 		return nil, err
 	}
-	u := rules.Unit{Layer: decisions.Org, Files: b.Files}
+	u := rules.Unit{Layer: kind.Layer(), Files: b.Files}
 	if u.Table, u.Profiles, err = shipped(); err != nil {
 		return nil, err
 	}

@@ -28,15 +28,19 @@ func (a *Commands) verification(ctx context.Context, kind bundles.Kind, k *keyFl
 	if err != nil {
 		return nil, err
 	}
-	var owners []uint32
-	if a.Root() != "" {
-		owners = append(owners, uint32(os.Geteuid()))
-	}
-	config, err := orgbundle.Verification(ctx, dirs, owners, kind)
+	config, err := orgbundle.Verification(ctx, dirs, a.owners(), kind)
 	if err == nil && config == nil {
 		err = cli.Failf(cli.ExitUsage, "name a key with --verification-key", "no bundle with a signature is configured on this machine")
 	}
 	return config, err
+}
+
+// owners returns who may own opa.yaml besides root.
+func (a *Commands) owners() []uint32 {
+	if a.Root() == "" {
+		return nil
+	}
+	return []uint32{uint32(os.Geteuid())}
 }
 
 // print shows what a bundle has.

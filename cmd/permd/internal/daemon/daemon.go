@@ -58,6 +58,7 @@ type daemon struct {
 	heads   *heads.Sender
 	sender  *decisionlogs.Uploader // of the journal, to the organisation's service
 	lost    []chain.Head           // which the journal had before the start, and does not have
+	shares  *logShares
 	pauses  *pause.Store
 	recent  explain.Recent    // for permd explain
 	kept    *arguments.Keeper // for permd explain after a restart, and for replays; nil in tests
@@ -112,11 +113,12 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	var memory references
 	limits := d.rules.Settings.Journal
 	d.heads = heads.NewSender(filepath.Join(dirs.Data, journalName), heads.File(dirs), log)
+	wrote := d.shareLog(log)
 	d.journal, err = whenFree(ctx, log, func() (*journal.Journal, error) {
 		return journal.Open(journal.Options{
 			Path: filepath.Join(dirs.Data, journalName), Durability: journal.Durability(d.rules.Settings.Durability),
 			MaxBytes: int64(limits.MaxBytes), MaxAge: limits.Age(), Log: log, Now: now,
-			Referenced: memory.has, Head: d.heads.Send,
+			Referenced: memory.has, Head: d.heads.Send, Wrote: wrote,
 		})
 	})
 	if err != nil {
@@ -158,7 +160,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 		log.Warn("the memory is degraded", "why", why)
 	}
 	d.sender = decisionlog.New(dirs, d.rules.Bundle.Manager, d.journal.Reader, log, now)
-	var j decisions.Journal = d.journal
+	j := d.shares.bound(d.journal)
 	if d.rules.Settings.HTTP.Listen != settings.ListenOff {
 		d.metrics = newMetrics(d)
 		j = d.metrics.count(j, d.rules.Settings.OnLogFailure)

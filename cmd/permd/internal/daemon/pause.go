@@ -174,6 +174,9 @@ func joined(list []decisions.Activity) string {
 
 // recordAct writes into the journal what a person has done with a command, and who it was.
 func (d *daemon) recordAct(ctx context.Context, peer decisions.Peer, command, text string) error {
+	if err := d.shares.admit(peer.UID, true); err != nil {
+		return err
+	}
 	err := d.journal.Append(context.WithoutCancel(ctx), &decisions.Record{
 		Time: d.now(), Peer: peer, Client: effects.Party{Name: "permd"}, Protocol: decisions.ProtocolCommand, Tool: command,
 		Decision: decisions.Decision{

@@ -39,6 +39,10 @@ type Status struct {
 	// Control is what else the organisation's opa.yaml names, nil if there is none.
 	Control *orgbundle.Control `json:"control,omitzero"`
 	Journal journal.Status     `json:"journal"`
+	// LogShare is what of a log of several people who asks may write, nil if there is no bound,
+	// and LogSharesUsedUp are those who have used up theirs, for those who may see everything.
+	LogShare        *LogShare `json:"logShare,omitzero"`
+	LogSharesUsedUp []uint32  `json:"logSharesUsedUp,omitzero"`
 	// Sent is how far the journal was sent to the organisation's service, nil if it is not to be.
 	Sent *decisionlogs.Status `json:"decisionLogs,omitzero"`
 	// Lost are heads that the journal had when the daemon started last, and does not have.
@@ -80,6 +84,7 @@ func (d *daemon) status() Status {
 		Unasked: d.runs.list(), NotPlain: d.engine.NotPlain.Counts(),
 		Unanswered: d.engine.Mounts.Stuck(), Stuck: d.stuck(time.Now()), Sockets: d.files.list(), SelfCheck: d.watchdog.failure(),
 	}
+	s.LogSharesUsedUp = d.shares.usedUp()
 	s.Arguments, s.Sent = d.kept.Status(), d.sender.Status()
 	s.Verified = records.Verified(d.dirs)
 	s.Pauses, s.Locked = d.pausesInForce()

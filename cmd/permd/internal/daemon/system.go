@@ -86,7 +86,8 @@ func (d *daemon) statusFor(uid *uint32) any {
 		return all
 	}
 	s := Status{
-		PID: all.PID, Version: all.Version, Started: all.Started, Degraded: all.Degraded,
+		LogShare: d.shares.statusOf(*uid),
+		PID:      all.PID, Version: all.Version, Started: all.Started, Degraded: all.Degraded,
 		Socket: all.Socket, Admin: all.Admin, HTTP: all.HTTP, Locked: all.Locked,
 		Policy:  policy.Status{Settings: all.Policy.Settings, SettingsSince: all.Policy.SettingsSince, Watching: all.Policy.Watching},
 		Journal: journal.Status{Failing: all.Journal.Failing, Stalled: all.Journal.Stalled},

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"log/slog"
 	"maps"
 	"os"
@@ -36,7 +37,8 @@ type systemWorld struct {
 	conns          map[uint32]*socket.Conn // of each user
 }
 
-func newSystemWorld(t *testing.T) *systemWorld {
+// newSystemWorld starts the daemon, with settings of the organisation if there are any.
+func newSystemWorld(t *testing.T, settings ...string) *systemWorld {
 	t.Helper()
 	root := t.TempDir()
 	dirs, err := xdg.Find(xdg.Env{System: root, Getenv: func(string) string { return "" }}, xdg.Options{System: true})
@@ -45,6 +47,11 @@ func newSystemWorld(t *testing.T) *systemWorld {
 	}
 	if err := os.MkdirAll(dirs.Data, 0o700); err != nil {
 		t.Fatal(err)
+	}
+	for _, text := range settings {
+		if err := errors.Join(os.MkdirAll(dirs.Org, 0o755), os.WriteFile(filepath.Join(dirs.Org, "permd.toml"), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	d, err := openDaemon(t.Context(), dirs, true, slog.New(slog.DiscardHandler), nil, time.Now)
 	if err != nil {

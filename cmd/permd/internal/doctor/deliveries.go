@@ -25,6 +25,9 @@ func (x *examination) deliveries(s *daemon.Status) {
 	if s.Bundle != nil {
 		x.delivery("bundle", s.Bundle)
 	}
+	if c.User != nil {
+		x.delivery("user bundle", c.User)
+	}
 	if c.Shadow != nil {
 		x.delivery("shadow bundle", c.Shadow)
 	}

@@ -91,7 +91,7 @@ func OpenRulesIn(ctx context.Context, dirs xdg.Dirs, userDir string, relocated b
 	if err != nil {
 		return nil, err
 	}
-	opts.Delivered = delivery.Delivered()
+	opts.Delivered, opts.DeliveredUsers = delivery.Delivered(), delivery.DeliveredUsers()
 	store, err := policy.Open(ctx, opts)
 	if err != nil {
 		return nil, PolicyFailure(err)

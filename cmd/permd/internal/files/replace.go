@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Change says what a command did with a file. Its JSON form is stable.
@@ -30,14 +31,15 @@ func ReplaceUnsynced(path string, data []byte) error {
 	return nil
 }
 
-// Replace writes a file atomically, even if the power fails meanwhile.
+// Replace writes a file atomically, even if the power fails meanwhile. What root writes belongs to
+// whom the folder belongs to: the user of a daemon must be able to read it.
 func Replace(path string, data []byte, mode fs.FileMode) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".permd-*")
 	if err != nil {
 		return err
 	}
 	_, err = tmp.Write(data)
-	for _, step := range []func() error{func() error { return tmp.Chmod(mode) }, tmp.Sync, tmp.Close} {
+	for _, step := range []func() error{func() error { return chownAsFolder(tmp) }, func() error { return tmp.Chmod(mode) }, tmp.Sync, tmp.Close} {
 		err = errors.Join(err, step())
 	}
 	if err == nil {
@@ -47,4 +49,19 @@ func Replace(path string, data []byte, mode fs.FileMode) error {
 		return errors.Join(err, os.Remove(tmp.Name()))
 	}
 	return nil
+}
+
+func chownAsFolder(f *os.File) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	info, err := os.Stat(filepath.Dir(f.Name()))
+	if err != nil {
+		return err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || st.Uid == 0 {
+		return nil
+	}
+	return f.Chown(int(st.Uid), int(st.Gid))
 }

@@ -88,17 +88,17 @@ func (d *Delivery) keptOf(ctx context.Context, text []byte, config *management.C
 }
 
 // open opens what is kept of the bundles of the configuration in force. What was in force before
-// stays, whatever its key is now, and also if the rules of org come from nowhere any more.
+// stays, whatever its key is now, and also if rules that are in force come from nowhere any more.
 func (d *Delivery) open(in, before *inForce) {
 	effective, all := in.discovery.Effective(in.config), make(map[bundles.Kind]*kept)
-	for _, kind := range []bundles.Kind{bundles.Org, bundles.Shadow} {
+	for _, kind := range bundles.OfRules() {
 		was := before.of(kind)
 		k := new(kept)
 		if was != nil && in == before {
 			k = was // a bundle that is being taken meanwhile is noted in it
 		}
 		if effective.Sources[kind] == nil {
-			if kind == bundles.Org && was != nil && was.last != nil {
+			if kind != bundles.Shadow && was != nil && was.last != nil {
 				k.keeper, k.last, k.damaged = was.keeper, was.last, was.damaged
 				all[kind] = k
 			}
@@ -133,7 +133,7 @@ func (in *inForce) of(kind bundles.Kind) *kept {
 
 // machine returns what this machine says of itself.
 func (d *Delivery) machine() management.Machine {
-	labels := map[string]string{"app": "permd"}
+	labels := Labels()
 	if host, err := os.Hostname(); err == nil {
 		labels["host"] = host
 	}
@@ -178,6 +178,18 @@ func readConfig(name string, owners []uint32) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, management.MaxConfig+1))
 }
 
+// Labels returns the labels of every machine that a discovery policy knows besides those of the
+// configuration, without its host.
+func Labels() map[string]string { return map[string]string{"app": "permd"} }
+
+// Configuration returns the organisation's opa.yaml of this machine, nil if there is none. owners
+// are as for [Open].
+func Configuration(dirs xdg.Dirs, owners []uint32) (*management.Config, error) {
+	d := &Delivery{dirs: dirs, owners: owners, files: mounts.New(), now: time.Now}
+	_, config, err := d.read()
+	return config, err
+}
+
 // Verification returns what verifies the bundles of a kind on this machine, nil if none are
 // configured, or they need no signature. What was discovered counts.
 func Verification(ctx context.Context, dirs xdg.Dirs, owners []uint32, kind bundles.Kind) (*bundles.Verifier, error) {
@@ -198,32 +210,37 @@ func Verification(ctx context.Context, dirs xdg.Dirs, owners []uint32, kind bund
 	return effective.Verification(kind), nil
 }
 
-// Delivered returns what the rules begin with, nil if no bundle is configured.
-func (d *Delivery) Delivered() *policy.Delivered {
+// Delivered returns what the rules of org begin with, nil if no bundle is configured.
+func (d *Delivery) Delivered() *policy.Delivered { return d.delivered(bundles.Org) }
+
+// DeliveredUsers returns what the rules of people begin with, nil if no bundle is configured.
+func (d *Delivery) DeliveredUsers() *policy.Delivered { return d.delivered(bundles.User) }
+
+func (d *Delivery) delivered(kind bundles.Kind) *policy.Delivered {
 	if d == nil || d.in == nil {
 		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if k := d.in.of(bundles.Org); k != nil && k.last != nil {
+	if k := d.in.of(kind); k != nil && k.last != nil {
 		return &policy.Delivered{Files: k.last.Files}
 	}
-	if why := d.missing(); why != "" {
+	if why := d.missing(kind); why != "" {
 		return &policy.Delivered{Missing: why}
 	}
 	return nil
 }
 
 // missing returns why there are no rules of a bundle, "" if there are, or there should be none.
-func (d *Delivery) missing() string {
-	k := d.in.of(bundles.Org)
+func (d *Delivery) missing(kind bundles.Kind) string {
+	k := d.in.of(kind)
 	switch {
-	case k == nil:
+	case k == nil && kind == bundles.Org:
 		return d.in.discovery.Missing()
-	case k.last != nil:
+	case k == nil, k.last != nil:
 		return ""
 	case k.damaged != "":
 		return k.damaged
 	}
-	return "no bundle of " + d.in.discovery.Effective(d.in.config).Address(bundles.Org) + " was taken yet"
+	return "no bundle of " + d.in.discovery.Effective(d.in.config).Address(kind) + " was taken yet"
 }

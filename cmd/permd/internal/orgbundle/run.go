@@ -145,7 +145,7 @@ func (d *Delivery) newManager(in *inForce) (*management.Manager, error) {
 		Activate: func(ctx context.Context, kind bundles.Kind, data []byte) (string, error) {
 			return d.activate(ctx, in, kind, data)
 		},
-		Check:   checkDiscovered,
+		Check:   CheckDiscovered,
 		Applied: func() { d.applied(in) },
 		Counters: func(kind bundles.Kind) map[string]uint64 {
 			if kind != bundles.Shadow || d.daemon.Counters == nil {
@@ -157,9 +157,9 @@ func (d *Delivery) newManager(in *inForce) (*management.Manager, error) {
 	})
 }
 
-// checkDiscovered returns an error if a part of a discovered configuration that others read cannot
-// be used.
-func checkDiscovered(c *management.Config) error {
+// CheckDiscovered returns an error if a part of a discovered configuration that is not read by
+// package management cannot be used.
+func CheckDiscovered(c *management.Config) error {
 	if c.DecisionLogs == nil {
 		return nil
 	}
@@ -205,7 +205,7 @@ func (d *Delivery) activate(ctx context.Context, in *inForce, kind bundles.Kind,
 	if err != nil {
 		return "", err
 	}
-	if known && last != nil && last.Digest == b.Digest && (kind == bundles.Shadow || store.Missing() == "") {
+	if known && last != nil && last.Digest == b.Digest && (kind == bundles.Shadow || store.Missing(kind.Layer()) == "") {
 		return b.Revision, nil
 	}
 	commit := func() error {
@@ -217,9 +217,12 @@ func (d *Delivery) activate(ctx context.Context, in *inForce, kind bundles.Kind,
 		k.last, k.damaged = b, ""
 		return nil
 	}
-	if kind == bundles.Shadow {
+	switch kind {
+	case bundles.Shadow:
 		err = store.DeliverShadow(ctx, b.Revision, b.Files, commit)
-	} else {
+	case bundles.User:
+		err = store.DeliverUsers(ctx, b.Files, commit)
+	case bundles.Org, bundles.Discovery:
 		err = store.Deliver(ctx, b.Files, commit)
 	}
 	if err != nil {

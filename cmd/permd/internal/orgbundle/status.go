@@ -31,6 +31,8 @@ type Control struct {
 	Problem string `json:"problem,omitzero"`
 	// Discovery is how the configuration is discovered, nil if it is not.
 	Discovery *management.DiscoveryStatus `json:"discovery,omitzero"`
+	// User is the bundle with rules for each person, nil if none is configured.
+	User *Status `json:"user,omitzero"`
 	// Shadow is the bundle whose rules are only tried, nil if none is configured.
 	Shadow *Status `json:"shadow,omitzero"`
 }
@@ -45,11 +47,7 @@ func (d *Delivery) Status() *Status {
 	if d.in == nil || d.in.of(bundles.Org) == nil && d.in.discovery == nil {
 		return nil
 	}
-	s := d.statusOf(bundles.Org)
-	if s.Revision == "" && s.Error == "" {
-		s.Error = d.missing()
-	}
-	return s
+	return d.statusOf(bundles.Org)
 }
 
 // Control returns how the other things are that opa.yaml names, nil if there is no such file.
@@ -70,6 +68,9 @@ func (d *Delivery) Control() *Control {
 		c.Discovery = d.manager.DiscoveryStatus()
 	} else if d.in != nil {
 		c.Discovery = d.in.discovery.Status(management.BundleStatus{})
+	}
+	if d.in.of(bundles.User) != nil {
+		c.User = d.statusOf(bundles.User)
 	}
 	if d.in.of(bundles.Shadow) != nil {
 		c.Shadow = d.statusOf(bundles.Shadow)
@@ -101,6 +102,9 @@ func (d *Delivery) statusOf(kind bundles.Kind) *Status {
 	}
 	if d.failed != "" {
 		s.Error = d.failed
+	}
+	if s.Revision == "" && s.Error == "" && kind != bundles.Shadow {
+		s.Error = d.missing(kind)
 	}
 	return s
 }
@@ -148,10 +152,10 @@ func lines(checked time.Time, expired bool, expires time.Time, kept, failed stri
 
 // Degraded reports whether opa.yaml is not in force as it is, or what was discovered is not.
 func (c *Control) Degraded() bool {
-	return c != nil && (c.Problem != "" || c.Discovery != nil && (c.Discovery.Revision == "" || c.Discovery.Expired))
+	return c != nil && (c.Problem != "" || c.User != nil && c.User.Expired || c.Discovery != nil && (c.Discovery.Revision == "" || c.Discovery.Expired))
 }
 
-// Lines says how the configuration is discovered, and what is tried.
+// Lines says how the configuration is discovered, what people are given, and what is tried.
 func (c *Control) Lines() (list []string) {
 	if c == nil {
 		return nil
@@ -167,10 +171,15 @@ func (c *Control) Lines() (list []string) {
 		list = append(list, first+", from "+s.Source+", as machine "+c.ID)
 		list = append(list, indented(lines(s.Checked, s.Expired, s.Expires, s.Kept, s.Error, s.Since))...)
 	}
-	if s := c.Shadow; s != nil {
-		all := s.Lines()
-		list = append(list, "tried      "+all[0])
-		list = append(list, indented(all[1:])...)
+	for _, of := range []struct {
+		name string
+		s    *Status
+	}{{"user       ", c.User}, {"tried      ", c.Shadow}} {
+		if of.s != nil {
+			all := of.s.Lines()
+			list = append(list, of.name+all[0])
+			list = append(list, indented(all[1:])...)
+		}
 	}
 	return list
 }

@@ -50,11 +50,13 @@ type VerifyOptions struct {
 	// Heads is the name of a file with heads of the system's journal, "-" for standard
 	// input, "" for none.
 	Heads string
+	// System selects the journal of the machine's daemon.
+	System bool
 }
 
 // Verify verifies the journal's chain of hashes and prints what was found.
 func Verify(ctx context.Context, s *cli.Streams, root string, with VerifyOptions) error {
-	dirs, err := account.Dirs(root)
+	dirs, err := with.dirs(root)
 	if err != nil {
 		return err
 	}
@@ -91,12 +93,27 @@ func Verify(ctx context.Context, s *cli.Streams, root string, with VerifyOptions
 	return v.print(s)
 }
 
+// dirs returns the folders of the daemon whose journal is meant.
+func (o *VerifyOptions) dirs(root string) (xdg.Dirs, error) {
+	if !o.System {
+		return account.Dirs(root)
+	}
+	dirs, err := xdg.Find(xdg.FromOS(), xdg.Options{Root: root, System: true})
+	if err != nil {
+		return dirs, cli.Failf(cli.ExitUsage, "leave --root out", "finding the folders of the machine's daemon: %v", err)
+	}
+	return dirs, nil
+}
+
 // known adds the heads that are known, before the journal is read: those of the file, the
 // one that the state folder has, and the daemon's.
 func (v *verified) known(ctx context.Context, s *cli.Streams, dirs xdg.Dirs, file string, o *verify.Options) error {
 	info, err := os.Stat(v.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return cli.Failf(cli.ExitError, "start the daemon with: permd serve", "there is no journal yet at %s", v.Path)
+	}
+	if dirs.System && errors.Is(err, fs.ErrPermission) {
+		return cli.Failf(cli.ExitError, "run it as root", "looking for the journal of the machine's daemon: %v", err)
 	}
 	if err != nil {
 		return fmt.Errorf("looking for the journal: %w", err)
@@ -126,7 +143,7 @@ func (v *verified) known(ctx context.Context, s *cli.Streams, dirs xdg.Dirs, fil
 		v.NotRead = err.Error()
 	}
 	add("the state folder", list)
-	c, err := client.Connect(ctx, client.Options{Admin: true})
+	c, err := client.Connect(ctx, client.Options{Admin: true, Machine: dirs.System})
 	if err != nil {
 		return nil //nolint:nilerr // no daemon runs, or it cannot be asked: its head is not known
 	}

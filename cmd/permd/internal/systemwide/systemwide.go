@@ -82,6 +82,7 @@ func ReadMembers(dirs xdg.Dirs) (socket.Members, error) {
 	if m.Group, err = groupID("group", s.Group); err != nil {
 		return m, err
 	}
+	m.Subordinate = (&subordinates{path: "/etc/subuid"}).has
 	if s.Admins != "" {
 		m.Admins, err = groupID("admins", s.Admins)
 	}
