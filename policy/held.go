@@ -327,7 +327,7 @@ func (s *Store) asideOf(st *state, sh shared) decisions.Policy {
 	st.use(sh)
 	a := aside{s, map[layerKey]*rules.Snapshot{}}
 	add := func(at layerKey, project *layerState) {
-		is := s.basis(st, at.uid, project)
+		is := s.basis(st, at.uid, project, s.trusts(st, project))
 		is.Limiter = &s.shadowLimits
 		for i, l := range is.Layers {
 			is.Layers[i] = l.Apart()
@@ -353,5 +353,5 @@ func (s *Store) digestOf(st *state, sh *shared) string {
 	if st.users[uid] == nil {
 		return ""
 	}
-	return s.basis(st, uid, nil).Digest
+	return s.basis(st, uid, nil, false).Digest
 }

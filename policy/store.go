@@ -268,10 +268,10 @@ func (s *Store) publish(st *state) {
 	}
 	for uid := range st.users {
 		at := layerKey{uid: uid}
-		st.snaps[at] = s.snapshot(s.basis(st, uid, nil), former[at], sameSwitches)
+		st.snaps[at] = s.snapshot(s.basis(st, uid, nil, false), former[at], sameSwitches)
 	}
 	for at, n := range st.projects {
-		is := s.basis(st, at.uid, n)
+		is := s.basis(st, at.uid, n, s.trusts(st, n))
 		st.snaps[at] = s.snapshot(is, former[at], sameSwitches)
 		if is.Trusted && n.assessed.By == decisions.User {
 			st.lapsed[at] = lapse{n.grounds.pin, s.snapshot(withoutTrust(is), formerLapsed[at].snap, sameSwitches)}
@@ -307,8 +307,8 @@ func (s *Store) snapshot(is rules.Basis, former *rules.Snapshot, sameSwitches bo
 	return snap
 }
 
-// basis is what the snapshot of one person and project is made of.
-func (s *Store) basis(st *state, uid uint32, project *layerState) rules.Basis {
+// basis is what a snapshot is made of. trusted says whether the project's allows count.
+func (s *Store) basis(st *state, uid uint32, project *layerState, trusted bool) rules.Basis {
 	is := rules.Basis{
 		OnlyOrg: st.switches.OnlyOrg, DenyOnFailure: st.switches.DenyOnFailure,
 		Table: s.tableFor(st, st.users[uid]), Profiles: s.profilesFor(st, st.users[uid]), Limiter: &s.limiter,
@@ -321,7 +321,7 @@ func (s *Store) basis(st *state, uid uint32, project *layerState) rules.Basis {
 	if text := is.Restrictions.Text(); text != "" {
 		parts = append(parts, text)
 	}
-	if is.Trusted = s.trusts(st, project); is.Trusted {
+	if is.Trusted = trusted; is.Trusted {
 		parts = append(parts, "trusted")
 	} else if project != nil {
 		is.TrustProblem = project.assessed.Problem

@@ -101,14 +101,19 @@ func coversUnknown(e *effects.Effect, f *decisions.Finding) bool {
 	return false
 }
 
-// forbiddenMode returns the mode that forbids an effect: one that its call would enter, or the
-// one that its session is in; a switch of mode may leave that, and is forbidden by any mode that
+// forbiddenMode returns the mode that forbids an effect: one that its call would enter, one that it
+// starts an agent in, or the one that its session is in; a switch of mode may leave that, and is forbidden by any mode that
 // its call names.
 func (r *Restrictions) forbiddenMode(in *decisions.Input) string {
 	if len(r.ForbidModes) == 0 {
 		return ""
 	}
 	for _, name := range in.Result.Enters {
+		if mode := r.modeOf(name); mode != "" {
+			return mode
+		}
+	}
+	for _, name := range startsIn(in.Effect.Run) {
 		if mode := r.modeOf(name); mode != "" {
 			return mode
 		}

@@ -280,6 +280,7 @@ var keyCases = map[string]struct{ person, org, nobody []string }{
 	"disturbs_with":        {org: []string{"disturbs_with: [--plain]"}},
 	"interpreter":          {org: []string{"readonly: false, interpreter: other"}},
 	"modules":              {org: []string{"modules: {x: known}"}},
+	"described":            {org: []string{"described: [x]"}},
 	"wrapper":              {org: []string{"readonly: false, wrapper: {}"}},
 	"targets":              {org: []string{"targets: Makefile"}},
 }

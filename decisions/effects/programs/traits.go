@@ -69,6 +69,9 @@ type traits struct {
 	Implies map[string][]string `yaml:"implies" layer:"reading"` // other options that an option implies
 	Aliases map[string]string   `yaml:"aliases" layer:"reading"` // aliases, with the name that each stands for
 	Modules map[string]string   `yaml:"modules" layer:"reading"` // modules of an interpreter that are programs in the table
+	// CountsAsDescribed are modules of an interpreter, and packages with a version, whose run counts as
+	// that of what is described: only that depends on it.
+	CountsAsDescribed []string `yaml:"described" layer:"reading"`
 }
 
 // optionNames are canonical names of a program's own options.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
 )
 
 // runsUndescribed marks the run as one that executes a program or script, named by its arguments,
@@ -17,6 +18,6 @@ func (v *invocation) toolIsDescribed(w *effects.Word) bool {
 	if len(v.subs) == 0 && v.targetLine(w.Text) != "" {
 		return true
 	}
-	return v.b.Table.Program(w.Text) != nil && !v.has([]string{"--package", "--from", "--with"}) &&
+	return (v.b.Table.Program(w.Text) != nil || slices.Contains(v.p.CountsAsDescribed, programs.PackageOf(w.Text))) && !v.has([]string{"--package", "--from", "--with"}) &&
 		!slices.Contains(v.subs, "create") && !slices.Contains(v.subs, "init")
 }

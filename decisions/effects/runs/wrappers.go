@@ -255,7 +255,9 @@ func (v *invocation) runModule(a argument) {
 	v.markHarmful(a.i)
 	v.changes = true
 	if !v.module(a.i, a.w.Text) {
-		v.runsUndescribed()
+		if !slices.Contains(v.p.CountsAsDescribed, a.w.Text) {
+			v.runsUndescribed()
+		}
 		v.unexplainedTail(a.i + 1)
 	}
 }

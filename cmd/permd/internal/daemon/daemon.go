@@ -25,6 +25,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/rulecost"
 	"github.com/permd/permd/cmd/permd/internal/shadow"
 	"github.com/permd/permd/cmd/permd/internal/systemwide"
+	"github.com/permd/permd/cmd/permd/internal/trusttrial"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/decisions/journal/chain"
@@ -79,6 +80,7 @@ type daemon struct {
 	expiries expiries
 	preview  *preview.Counter
 	uses     *preview.Uses
+	trial    *trusttrial.Trial
 	costs    *rulecost.Background
 	notifier *notify.Notifier
 	health   canary // for HTTP, whose requests have slots of their own
@@ -185,6 +187,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	d.again.Reconsiderer, d.again.Waiting, d.again.Persistent, d.again.Next = d.engine.Decisions, d.engine.Waiting, d.engine.Persistent, d.nextEnd
 	d.preview = preview.New(d.journal.Reader, d.engine, arguments.Dir(dirs.Data))
 	d.uses = preview.NewUses(d.preview, d.memory, log)
+	d.trial = trusttrial.New(d.engine, d.rules.Store)
 	d.costs = rulecost.NewBackground(d.journal.Reader, d.engine, d.rules, arguments.Dir(dirs.Data), log)
 	return d, nil
 }

@@ -162,6 +162,7 @@ var othersTry = map[string]struct {
 	admin.MethodUnlock:           {params: []string{`{}`}, refused: true}, // no terminal
 	admin.MethodTrustSet:         {params: []string{`{"root":"/srv","text":"ZGVueTogWw=="}`}, refused: true},
 	admin.MethodTrustList:        {params: []string{`{}`, `{"root":"PROJECT"}`}},
+	admin.MethodTrustTry:         {params: []string{`{"root":"PROJECT","text":"ZGVueTogWw=="}`, `{"root":"/srv","text":""}`}, refused: true},
 	admin.MethodTrustRevoke:      {params: []string{`{"root":"PROJECT"}`}},
 	userrules.MethodPush:         {params: []string{`{"files":[{"name":"../4701/policy.d/x.rego","text":""}]}`, `{"files":[{"name":"/x.rego","text":""}]}`}, refused: true},
 	userrules.MethodPull:         {params: []string{`{}`}},

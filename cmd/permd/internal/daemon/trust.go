@@ -13,6 +13,7 @@ import (
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/policy/source"
 	"github.com/permd/permd/policy/trust"
+	"github.com/permd/permd/remember"
 	"github.com/permd/permd/socket/admin"
 )
 
@@ -69,6 +70,46 @@ func (t trusts) TrustedBy(uid uint32, root string) admin.TrustedList {
 		}
 	}
 	return l
+}
+
+// TryTrust decides what a list would allow if the person trusted it.
+func (t trusts) TryTrust(ctx context.Context, peer decisions.Peer, n admin.TrustTrial) (admin.Tried, error) {
+	if !t.d.rules.System() && peer.UID != uint32(os.Geteuid()) {
+		return admin.Tried{}, admin.Refusal("only the user that the daemon runs as trusts projects")
+	}
+	if len(n.Text) > trust.MaxText {
+		return admin.Tried{}, admin.Refusal(fmt.Sprintf("a list that is trusted has at most %d KiB", trust.MaxText>>10))
+	}
+	entries, err := t.d.trial.Entries(ctx, peer, n.Root, n.Text, rejectsOf(t.d.memory, peer.UID))
+	if err != nil && ctx.Err() == nil {
+		return admin.Tried{}, admin.Refusal("what the list would allow is not known: " + err.Error())
+	}
+	return admin.Tried{Entries: entries}, err
+}
+
+// rejects are a person's remembered rejects, without a count of what they match.
+type rejects []*remember.Trial
+
+func rejectsOf(memory *remember.Store, uid uint32) (list rejects) {
+	for _, c := range memory.List(&uid) {
+		if c.Verdict != decisions.Deny {
+			continue
+		}
+		if t, err := memory.TryChange(c.ID, remember.Change{}); err == nil { // else it has ended
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// Match implements [decisions.Memory].
+func (r rejects) Match(q *decisions.MemoryQuery) (reject, allow *decisions.Choice, err error) {
+	for _, t := range r {
+		if t.Matches(q) {
+			return &decisions.Choice{ID: t.Choices[0].ID, Label: t.Choices[0].Label}, nil, nil
+		}
+	}
+	return nil, nil, nil
 }
 
 // Distrust ends a person's trust in a project.

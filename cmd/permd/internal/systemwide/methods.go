@@ -67,6 +67,7 @@ var reaches = map[string]reach{
 	// What the peer's uid trusts.
 	admin.MethodTrustSet:    own,
 	admin.MethodTrustList:   own,
+	admin.MethodTrustTry:    own,
 	admin.MethodTrustRevoke: own,
 
 	// Reports on the calls of all people.

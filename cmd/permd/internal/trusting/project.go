@@ -14,6 +14,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/policy/list"
@@ -28,9 +29,13 @@ type project struct {
 	Root   string `json:"root"`
 	File   string `json:"file"`
 	Digest string `json:"digest"`
-	// Allows are the entries that count once the list is trusted, Ignored those that do not, and
-	// Stricter the number of those that ask or deny, which are in force anyway.
+	// Allows are the entries that allow what they speak of once the list is trusted, and Asks those
+	// with which it asks or is denied anyway. Untried are further ones of which that is not known,
+	// since there are too many, and Ignored those that a project may not have. Stricter is the number
+	// of those that ask or deny, which are in force anyway.
 	Allows   []line `json:"allows"`
+	Asks     []line `json:"asks,omitzero"`
+	Untried  []line `json:"untried,omitzero"`
 	Ignored  []line `json:"ignored,omitzero"`
 	Stricter int    `json:"stricter"`
 	// Above are the lists of the folders above, which apply too. What they allow does not count.
@@ -48,6 +53,12 @@ type line struct {
 	Kind string `json:"kind"`
 	Line string `json:"line"`
 	At   int    `json:"at"` // its number in the file, from 1
+	// Call is the call that was tried, nil for none, with its verdict and the reason.
+	// Example is set if the entry speaks of more calls.
+	Call    *admin.TriedCall  `json:"call,omitzero"`
+	Example bool              `json:"example,omitzero"`
+	Verdict decisions.Verdict `json:"verdict,omitzero"`
+	Reason  string            `json:"reason,omitzero"`
 }
 
 // rootOf returns the root of the project that a folder belongs to.
@@ -98,14 +109,11 @@ func load(root string) (*project, error) {
 	p := &project{Root: root, File: own.Name, Digest: trust.Digest(own.Data), Allows: []line{}, State: "untrusted", text: own.Data}
 	for i := range entries {
 		e := &entries[i]
-		l := line{string(e.Kind), e.Pattern.String(), e.Line}
 		switch {
 		case e.Set != decisions.SetAllow:
 			p.Stricter++
-		case e.ProjectMayAllow():
-			p.Allows = append(p.Allows, l)
-		default:
-			p.Ignored = append(p.Ignored, l)
+		case !e.ProjectMayAllow():
+			p.Ignored = append(p.Ignored, line{Kind: string(e.Kind), Line: e.Pattern.String(), At: e.Line})
 		}
 	}
 	dirs, err := source.ProjectDirs(root)
@@ -118,6 +126,21 @@ func load(root string) (*project, error) {
 		}
 	}
 	return p, nil
+}
+
+// try adds what the entries would allow.
+func (p *project) try(tried []admin.TriedEntry) {
+	for _, e := range tried {
+		l := line{string(e.Kind), e.Line, e.At, e.Call, e.Example, e.Verdict, e.Reason}
+		switch {
+		case e.Verdict == decisions.Allow:
+			p.Allows = append(p.Allows, l)
+		case e.Call == nil:
+			p.Untried = append(p.Untried, l)
+		default:
+			p.Asks = append(p.Asks, l)
+		}
+	}
 }
 
 // compare adds what is known of the trust in a project.
@@ -176,6 +199,14 @@ func (p *project) render(w io.Writer) {
 	fmt.Fprintf(w, "\nTrusted, they allow in this project, besides %s that %s in force anyway:\n",
 		cli.Plural(p.Stricter, "entry"), cli.Either(p.Stricter == 1, "is", "are"))
 	renderLines(w, p.Allows)
+	if len(p.Asks) > 0 {
+		fmt.Fprintln(w, "\nThese ask or are denied anyway:")
+		renderLines(w, p.Asks)
+	}
+	if len(p.Untried) > 0 {
+		fmt.Fprintln(w, "\nThese were not tried, since there are so many entries:")
+		renderLines(w, p.Untried)
+	}
 	fmt.Fprintln(w, "  never what is guarded (secrets, start-up files, .git, agents' settings), though it is named here")
 	if len(p.Ignored) > 0 {
 		fmt.Fprintln(w, "\nNot even then, since a project may not allow it:")
@@ -192,6 +223,17 @@ func renderLines(w io.Writer, lines []line) {
 		fmt.Fprintln(w, "  nothing")
 	}
 	for _, l := range lines {
-		fmt.Fprintf(w, "  %-8s %s\n", l.Kind, cli.Visible(l.Line))
+		fmt.Fprintf(w, "  %-8s %s%s\n", l.Kind, cli.Visible(l.Line), l.example())
+		if l.Call != nil && l.Verdict != decisions.Allow {
+			fmt.Fprintf(w, "           %s: %s\n", cli.Either(l.Verdict == decisions.Deny, "denied", "asks"), display.Display(l.Reason))
+		}
 	}
+}
+
+// example says which call was tried for a line that speaks of several.
+func (l *line) example() string {
+	if l.Call == nil || !l.Example {
+		return ""
+	}
+	return ", such as " + cli.Visible(l.Call.Text)
 }

@@ -44,6 +44,10 @@ The list is trusted as it is shown, byte for byte, in this folder alone, by you
 alone, and for a time. When it changes, its allows stop at once, and what it
 asked about and denied stays until you trust it again, or revoke your trust.
 
+Of each entry is shown what the daemon would decide about a call that it speaks
+of, were the list trusted; a * stands for a word such as x, or for nothing. An
+entry that other rules ask about or deny anyway stands apart, with the reason.
+
 A trusted project may allow runs in it, files in it that its list names from its
 root (./), and hosts. It never allows what is guarded (secrets, start-up files,
 .git, agents' settings, pipelines), what is not understood, tools of servers,
@@ -115,15 +119,22 @@ func (c *command) run(ctx context.Context, dir string) error {
 		return fmt.Errorf("asking what is trusted: %w", err)
 	}
 	p.compare(&known, time.Now())
+	if !c.show {
+		if err := refused(&known, p); err != nil {
+			return err
+		}
+	}
+	var tried admin.Tried
+	if err := daemon.Call(ctx, admin.MethodTrustTry, admin.TrustTrial{Root: root, Text: p.text}, &tried); err != nil {
+		return &cli.Failure{Code: cli.ExitError, Err: fmt.Errorf("trying what the project's rules would allow: %w", err), Hint: "permd status says what is wrong with rules"}
+	}
+	p.try(tried.Entries)
 	if c.show {
 		if c.JSON {
 			return cli.PrintJSON(c.Out, p)
 		}
 		p.render(c.Out)
 		return nil
-	}
-	if err := refused(&known, p); err != nil {
-		return err
 	}
 	return c.trust(ctx, daemon, p)
 }
@@ -146,7 +157,7 @@ func (c *command) trust(ctx context.Context, daemon *client.Client, p *project) 
 	if !c.JSON {
 		p.render(c.Out)
 	}
-	if len(p.Allows) == 0 {
+	if len(p.Allows)+len(p.Asks)+len(p.Untried) == 0 {
 		return cli.Failf(cli.ExitError, "its denies and asks are in force already", "the list of %s allows nothing that a project may allow", p.Root)
 	}
 	if !c.yes {

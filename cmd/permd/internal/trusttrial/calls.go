@@ -1,0 +1,143 @@
+package trusttrial
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// agent is the one whose tools the calls are of: it has a tool for each kind of effect but deletes.
+const agent = "claude-code"
+
+// placeholder is what stands for a *.
+const placeholder = "x"
+
+// call is a call that an entry speaks of.
+type call struct {
+	tool  string
+	input strictjson.Value
+	text  string // what people are shown of it
+}
+
+// maxSubs is how many sub-commands of a program are tried.
+const maxSubs = 64
+
+// callsOf returns calls that an entry of a project's list speaks of, in the order in which they are
+// tried. An entry without a * has one, but for hosts. root is that of the project.
+func callsOf(p *pattern.Pattern, root string, table *programs.Table) []call {
+	switch p.Detail() {
+	case effects.DetailRun:
+		return runs(p.Run, table)
+	case effects.DetailFile:
+		return []call{file(p.Kind, p.Path, root)}
+	case effects.DetailConnect:
+		return connects(p.Host)
+	case effects.DetailUse, effects.NoDetail:
+	}
+	return nil
+}
+
+// several reports whether an entry speaks of more than one call.
+func several(p *pattern.Pattern) bool {
+	wild := func(g pattern.Glob) bool {
+		_, literal := g.Literal()
+		return !literal
+	}
+	switch p.Detail() {
+	case effects.DetailRun:
+		return p.Run.Rest || slices.ContainsFunc(p.Run.Words, wild)
+	case effects.DetailFile:
+		return slices.ContainsFunc(p.Path.Parts, wild) // that of ** is nil
+	case effects.DetailConnect:
+		return p.Host.Below
+	case effects.DetailUse, effects.NoDetail:
+	}
+	return false
+}
+
+func shell(text string) call { return toolCall("Bash", "command", text) }
+
+func toolCall(tool, member, text string) call {
+	members := map[string]string{member: text}
+	if tool == "Write" {
+		members["content"] = ""
+	}
+	input, err := json.Marshal(members, json.Deterministic(true))
+	if err != nil {
+		input = strictjson.Value("{}") // the text is not UTF-8, which no list is
+	}
+	return call{tool, strictjson.Value(input), text}
+}
+
+func runs(r *pattern.Run, table *programs.Table) []call {
+	words := []string{r.Program}
+	for _, w := range r.Words {
+		words = append(words, filled(w))
+	}
+	line := func(more ...string) call {
+		return shell(cli.QuoteAll(append(append(words[:len(words):len(words)], more...), r.Named...)))
+	}
+	if !r.Rest {
+		return []call{line()}
+	}
+	calls := []call{line(placeholder)}
+	if program := table.Program(r.Program); program != nil && len(words) == 1 {
+		subs := slices.Sorted(maps.Keys(program.Subs))
+		for _, sub := range subs[:min(len(subs), maxSubs)] {
+			calls = append(calls, line(sub))
+		}
+	}
+	return append(calls, line())
+}
+
+// filled returns a word that a glob matches.
+func filled(g pattern.Glob) string { return strings.Join(g, placeholder) }
+
+func file(kind effects.Kind, p *pattern.Path, root string) call {
+	name := root
+	for i, part := range p.Parts {
+		switch {
+		case part != nil:
+			name = path.Join(name, filled(part))
+		case i == len(p.Parts)-1:
+			name = path.Join(name, placeholder)
+		}
+	}
+	if kind == effects.KindRead {
+		return toolCall("Read", "file_path", name)
+	}
+	if kind == effects.KindWrite {
+		return toolCall("Write", "file_path", name)
+	}
+	return shell("rm " + cli.Quote(name))
+}
+
+func connects(h *pattern.Host) []call {
+	name := h.Name
+	if strings.Contains(name, ":") {
+		name = "[" + name + "]"
+	}
+	if h.Below {
+		name = placeholder + "." + name
+	}
+	if h.Port != 0 {
+		name += ":" + strconv.Itoa(h.Port)
+	}
+	switch h.Scheme {
+	case "":
+		return []call{toolCall("WebFetch", "url", "https://"+name+"/"), toolCall("WebFetch", "url", "http://"+name+"/")}
+	case "http", "https":
+		return []call{toolCall("WebFetch", "url", h.Scheme+"://"+name+"/")}
+	}
+	return []call{shell("curl " + cli.Quote(h.Scheme+"://"+name+"/"))}
+}
