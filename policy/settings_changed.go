@@ -30,3 +30,11 @@ func differs(keys *[]string, before, now reflect.Value, names map[string]string)
 		}
 	}
 }
+
+// readSwitches reads the settings that concern rules.
+func (s *Store) readSwitches() (Switches, error) {
+	if s.opts.Switches == nil {
+		return Switches{}, nil
+	}
+	return s.opts.Switches()
+}

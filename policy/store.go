@@ -155,13 +155,6 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	return s, nil
 }
 
-func (s *Store) readSwitches() (Switches, error) {
-	if s.opts.Switches == nil {
-		return Switches{}, nil
-	}
-	return s.opts.Switches()
-}
-
 // System reports whether the store serves several people.
 func (s *Store) System() bool { return s.opts.System }
 
