@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/policy/bundles"
 	"github.com/permd/permd/policy/management"
@@ -186,7 +187,7 @@ func (m *machine) activate(ctx context.Context, kind bundles.Kind, data []byte) 
 	if err != nil {
 		return "", err
 	}
-	if known && last != nil && last.Digest == b.Digest && (kind == bundles.Shadow || m.store == nil || m.store.Missing(kind.Layer()) == "") {
+	if known && last != nil && last.Digest == b.Digest && (kind == bundles.Shadow || m.store == nil || m.store.Missing(decisions.Org) == "") {
 		return b.Revision, nil
 	}
 	keep := func() error {

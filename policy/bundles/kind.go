@@ -9,7 +9,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/bundle"
 	"github.com/open-policy-agent/opa/v1/util"
 
-	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/policy/source"
 )
 
@@ -48,18 +47,6 @@ func (k Kind) Root() string {
 
 // OfRules are the kinds of bundles that have rules.
 func OfRules() []Kind { return []Kind{Org, User, Shadow} }
-
-// Layer returns the layer that the rules of bundles of this kind belong to, "" for [Discovery].
-func (k Kind) Layer() decisions.Layer {
-	switch k {
-	case Org, Shadow:
-		return decisions.Org
-	case User:
-		return decisions.User
-	case Discovery:
-	}
-	return ""
-}
 
 // KindOf returns the kind of a bundle by its roots: [Discovery] or [User], or else [Org], whose
 // bundles have the form of those of [Shadow]. Whether it is a bundle at all is for [Read].

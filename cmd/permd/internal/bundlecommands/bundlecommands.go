@@ -15,6 +15,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/engine"
+	"github.com/permd/permd/cmd/permd/internal/orgbundle"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
@@ -136,7 +137,7 @@ func (a *Commands) build(ctx context.Context, dir string, o *buildOptions) error
 	var err error
 	if o.discovery {
 		c.Kind = bundles.Discovery
-	} else if err = a.checkFolder(ctx, dir, c.Kind.Layer()); err != nil {
+	} else if err = a.checkFolder(ctx, dir, orgbundle.LayerOf(c.Kind)); err != nil {
 		return err
 	}
 	tree, err := source.Read(dir, source.Access{Writable: true})
@@ -328,7 +329,7 @@ func (a *Commands) compile(ctx context.Context, kind bundles.Kind, b *bundles.Bu
 	if err != nil {
 		return nil, err
 	}
-	u := rules.Unit{Layer: kind.Layer(), Files: b.Files}
+	u := rules.Unit{Layer: orgbundle.LayerOf(kind), Files: b.Files}
 	if u.Table, u.Profiles, err = shipped(); err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/mounts"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
@@ -208,6 +209,15 @@ func Verification(ctx context.Context, dirs xdg.Dirs, owners []uint32, kind bund
 		return nil, nil
 	}
 	return effective.Verification(kind), nil
+}
+
+// LayerOf returns the layer that the rules of bundles of a kind belong to, that of org for those
+// that have none.
+func LayerOf(kind bundles.Kind) decisions.Layer {
+	if kind == bundles.User {
+		return decisions.User
+	}
+	return decisions.Org
 }
 
 // Delivered returns what the rules of org begin with, nil if no bundle is configured.

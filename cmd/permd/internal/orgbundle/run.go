@@ -205,7 +205,7 @@ func (d *Delivery) activate(ctx context.Context, in *inForce, kind bundles.Kind,
 	if err != nil {
 		return "", err
 	}
-	if known && last != nil && last.Digest == b.Digest && (kind == bundles.Shadow || store.Missing(kind.Layer()) == "") {
+	if known && last != nil && last.Digest == b.Digest && (kind == bundles.Shadow || store.Missing(LayerOf(kind)) == "") {
 		return b.Revision, nil
 	}
 	commit := func() error {
