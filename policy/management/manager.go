@@ -53,6 +53,7 @@ type Manager struct {
 
 	discovery  *bundlePlugin // nil if there is none
 	validators validators
+	reported   reported
 	clock      func() time.Time
 
 	mu       sync.Mutex
@@ -79,6 +80,7 @@ func New(c *Config, opts Options) (*Manager, error) {
 	raw["services"] = services
 	m := &Manager{config: c, opts: opts, clock: time.Now, bundles: make(map[bundles.Kind]*bundlePlugin)}
 	m.opts.setDefaults()
+	m.reported.changed = m.opts.Changed
 	opa, err := plugins.New(encoded(raw), opts.Machine.ID, inmem.New(), plugins.Logger(logger{opts.Log, nil}), plugins.ConsoleLogger(logging.NewNoOpLogger()))
 	if err != nil {
 		return nil, err
@@ -110,7 +112,7 @@ func (o *Options) setDefaults() {
 // prepare makes the plugins of the configuration in force.
 func (m *Manager) prepare() error {
 	for _, name := range slices.Sorted(maps.Keys(m.config.services)) {
-		a, err := newAuth(m.config, name, &m.validators)
+		a, err := newAuth(m.config, name, limits{validators: &m.validators, reported: &m.reported})
 		if err != nil {
 			return err
 		}
@@ -157,7 +159,10 @@ func (m *Manager) replace(c *Config) (apply func(), err error) {
 			return nil, err
 		}
 	}
-	return func() { m.swap(c, made, reports) }, nil
+	return func() {
+		m.reported.configure(c.Status)
+		m.swap(c, made, reports)
+	}, nil
 }
 
 // swap stops the plugins that are in force no more, and starts those in their place.
@@ -298,7 +303,7 @@ type auth struct {
 
 func authName(service string) string { return "permd.credentials." + service }
 
-func newAuth(c *Config, name string, all *validators) (*auth, error) {
+func newAuth(c *Config, name string, l limits) (*auth, error) {
 	var of rest.Config
 	v := section(section(c.raw, "services"), name)
 	if err := util.Unmarshal(encoded(v), &of); err != nil {
@@ -308,7 +313,7 @@ func newAuth(c *Config, name string, all *validators) (*auth, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := limits{https: strings.HasPrefix(c.services[name].url, "https:"), oci: c.services[name].oci, validators: all}
+	l.https, l.oci = strings.HasPrefix(c.services[name].url, "https:"), c.services[name].oci
 	return &auth{inner, l}, nil
 }
 

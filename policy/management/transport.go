@@ -23,6 +23,7 @@ type limits struct {
 	https      bool // nothing is sent without encryption, also where the server says so
 	oci        bool // of a registry, whose other answers are JSON
 	validators *validators
+	reported   *reported
 }
 
 // bounded is the transport of a service's client. OPA reads an answer as long as it comes, also
@@ -46,6 +47,12 @@ const maxAnswer = 64 << 10
 
 // RoundTrip implements [http.RoundTripper].
 func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := b.roundTrip(req)
+	b.reported.note(req, resp, err)
+	return resp, err
+}
+
+func (b *bounded) roundTrip(req *http.Request) (*http.Response, error) {
 	if b.https && req.URL.Scheme != "https" {
 		return nil, errors.New("the server leads to an address without encryption, " + req.URL.Host)
 	}

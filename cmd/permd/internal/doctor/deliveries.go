@@ -31,6 +31,9 @@ func (x *examination) deliveries(s *daemon.Status) {
 	if c.Shadow != nil {
 		x.delivery("shadow bundle", c.Shadow)
 	}
+	if r := c.Reports; r != nil && r.Error != "" {
+		x.Warn("status reports", "permd status", "the service %s did not take the newest one: %s", r.Service, r.Error)
+	}
 }
 
 // delivery checks one bundle.

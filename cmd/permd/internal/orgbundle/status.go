@@ -1,6 +1,7 @@
 package orgbundle
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -33,6 +34,8 @@ type Control struct {
 	Discovery *management.DiscoveryStatus `json:"discovery,omitzero"`
 	// User is the bundle with rules for each person, nil if none is configured.
 	User *Status `json:"user,omitzero"`
+	// Reports is how status reports are sent, nil if none are to be.
+	Reports *management.ReportStatus `json:"reports,omitzero"`
 	// Shadow is the bundle whose rules are only tried, nil if none is configured.
 	Shadow *Status `json:"shadow,omitzero"`
 }
@@ -65,7 +68,7 @@ func (d *Delivery) Control() *Control {
 		c.Problem = d.failed
 	}
 	if d.manager != nil {
-		c.Discovery = d.manager.DiscoveryStatus()
+		c.Discovery, c.Reports = d.manager.DiscoveryStatus(), d.manager.ReportStatus()
 	} else if d.in != nil {
 		c.Discovery = d.in.discovery.Status(management.BundleStatus{})
 	}
@@ -155,7 +158,8 @@ func (c *Control) Degraded() bool {
 	return c != nil && (c.Problem != "" || c.User != nil && c.User.Expired || c.Discovery != nil && (c.Discovery.Revision == "" || c.Discovery.Expired))
 }
 
-// Lines says how the configuration is discovered, what people are given, and what is tried.
+// Lines says how the configuration is discovered, what people are given, what is tried, and what
+// keeps reports from being sent.
 func (c *Control) Lines() (list []string) {
 	if c == nil {
 		return nil
@@ -180,6 +184,13 @@ func (c *Control) Lines() (list []string) {
 			list = append(list, of.name+all[0])
 			list = append(list, indented(all[1:])...)
 		}
+	}
+	if s := c.Reports; s != nil && s.Error != "" {
+		last := "none was taken yet"
+		if !s.Sent.IsZero() {
+			last = "the last one was taken at " + local(s.Sent)
+		}
+		list = append(list, fmt.Sprintf("reports    not taken by %s since %s, %s: %s", s.Service, local(s.Since), last, cli.Clip(s.Error, maxError)))
 	}
 	return list
 }
