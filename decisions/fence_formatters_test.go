@@ -48,9 +48,23 @@ func TestFormattersSpareRules(t *testing.T) {
 		}
 	}
 	for command, want := range map[string]Verdict{
-		"gofmt -w linked": Ask, "gofmt -w renamed": Ask, "gofmt -w dangling": Ask, "gofmt -w .": Ask, "gofmt -w linked/x.go": Deny, "gofmt -w plain/rules": Deny,
+		"gofmt -w linked": Deny, "gofmt -w renamed": Deny, "gofmt -w dangling": Ask, "gofmt -w .": Deny, "gofmt -w linked/x.go": Deny, "gofmt -w plain/rules": Deny,
 		"shfmt -w linked": Allow, // it follows no links
 	} {
 		decided(command, want)
+	}
+	for _, dir := range []string{"/listed/.permd", "/other"} {
+		if err := os.MkdirAll(root+dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"/listed/.permd/rules.yaml": "list", "/other/.permd": "../src"} {
+		if err := os.Symlink(target, root+link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The file may have a name that they write; and what an option means may be to write others.
+	for _, command := range []string{"shfmt -w listed", "gofmt -w listed", "shfmt -w other", "shfmt --detect=all -w sub", "gofmt --frob -w sub"} {
+		decided(command, Ask)
 	}
 }

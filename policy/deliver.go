@@ -87,6 +87,38 @@ func (s *Store) Deliver(ctx context.Context, files []source.File, commit func() 
 	return nil
 }
 
+// Withhold has every call ask that the files of a layer, that of org or those of people, do not deny,
+// since rules that should be delivered are not there. What was delivered before stays in use; then
+// it does nothing.
+func (s *Store) Withhold(ctx context.Context, layer decisions.Layer, why string) {
+	s.mu.Lock()
+	withhold := func(n *layerState) *layerState {
+		next := *n
+		next.missing = why
+		return next.degrade(missingProblem(why), s.opts.now())
+	}
+	st := s.state.Load()
+	switch {
+	case layer == decisions.Org && st.org.delivered == nil && st.org.missing != why:
+		s.update(func(now *state) bool { now.org, now.held = withhold(now.org), nil; return true })
+	case layer == decisions.User && s.deliveredUsers.Files == nil && s.deliveredUsers.Missing != why:
+		s.deliveredUsers.Missing = why
+		s.update(func(now *state) bool {
+			for uid, n := range now.users {
+				now.users[uid] = withhold(n)
+			}
+			now.held = nil
+			return true
+		})
+	default:
+		st = nil
+	}
+	s.mu.Unlock()
+	if st != nil && st.held != nil { // what waits does that still
+		_, _ = s.reload(ctx, loadOptions{}) // problems are in the status
+	}
+}
+
 // localInUse returns the files of a layer's folder that are in use: with its tests, unless it has
 // changed meanwhile.
 func (s *Store) localInUse(n *layerState) []source.File {

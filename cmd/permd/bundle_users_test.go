@@ -8,6 +8,7 @@ import (
 
 	"github.com/permd/permd/internal/eventually"
 	"github.com/permd/permd/policy/bundles"
+	"github.com/permd/permd/policy/bundles/bundlestest"
 )
 
 // TestBundleUsers tests a daemon that is given rules for the layer of each person. They count besides
@@ -77,5 +78,58 @@ func TestBundleUsers(t *testing.T) {
 	wants("after a restart without the server", map[string]string{"ls": "allow", "frob": "allow", "git status": "ask"})
 	if out := d.permd(t, "status"); !strings.Contains(out, "user       revision 3 since ") {
 		t.Errorf("permd status:\n%s", out)
+	}
+}
+
+// TestBundleReconfigured tests that bundles whose configuration comes back, or is new, while the
+// daemon runs are in force as after a start: what was kept at once, and where nothing was kept calls
+// ask. The server then has nothing that is newer.
+func TestBundleReconfigured(t *testing.T) {
+	t.Parallel()
+	for layer, other := range map[string]string{"org": "user", "user": "org"} {
+		t.Run(layer, func(t *testing.T) {
+			t.Parallel()
+			d, b := newTestDaemon(t), newBundleServer(t)
+			root := b.configure(t, d)
+			config := filepath.Join(root, "etc/permd/opa.yaml")
+			text := strings.Replace(readPage(t, config), "  org:\n", "  "+layer+":\n", 1)
+			data := b.key.SignedFor(t, bundles.Kind(layer), "1", map[string]string{"rules.yaml": "deny:\n  run: [git status]\n"})
+			b.data.Store(&data)
+			writeFile(t, config, text)
+			d.start(t, "--root", root)
+			project := d.project(t, nil)
+			decide := func(command string) string { return d.session(t, project).ask(t, decideLine(command)).Verdict }
+			eventually.Holds(t, "the bundle is in force", func() bool { return decide("git status") == "deny" }, d.output.String)
+			if err := d.stop(t); err != nil {
+				t.Error(err)
+			}
+			if err := os.Remove(config); err != nil {
+				t.Fatal(err)
+			}
+			d.start(t, "--root", root)
+			if got := decide("git status"); got != "allow" {
+				t.Errorf("without a configuration: %s", got)
+			}
+			writeFile(t, config, text)
+			d.permd(t, "reload", "--root", root)
+			if got := decide("git status"); got != "deny" {
+				t.Errorf("with its configuration again: %s", got)
+			}
+			if s := d.status(t); s.Degraded {
+				t.Errorf("degraded: %q", s.Problems())
+			}
+			// One of the other layer is configured, and cannot be had.
+			writeFile(t, config, strings.Replace(text, "bundles:\n", "bundles:\n  "+other+": {service: web, resource: none.tar.gz, signing: {keyid: "+bundlestest.KeyID+"}}\n", 1))
+			d.permd(t, "reload", "--root", root)
+			if got := decide("ls"); got != "ask" {
+				t.Errorf("with a bundle that cannot be had: %s", got)
+			}
+			if got := decide("git status"); got != "deny" {
+				t.Errorf("with a bundle that cannot be had besides: %s", got)
+			}
+			if s := d.status(t); !s.Degraded {
+				t.Error("the status says nothing of it")
+			}
+		})
 	}
 }

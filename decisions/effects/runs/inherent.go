@@ -201,11 +201,14 @@ func (v *invocation) rewrites() bool { return v.p.Reformats && v.has(v.p.WritesW
 // says so of the run and of what it writes.
 func (v *invocation) reformats() {
 	p := v.p
-	if !v.rewrites() || v.changes || p.Unknown != "" || v.has(p.ReformatsNot) {
+	if !v.rewrites() || v.changes || p.Unknown != "" {
 		return
 	}
+	if !v.unclear && !v.ownSelection() && (!v.followsLinks() || p.SkipsLinkedFolders) && !slices.ContainsFunc(v.args, func(w effects.Word) bool { return w.Tree }) {
+		v.b.SpareRules(v.index, p.Opens, v.followsLinks())
+	}
 	v.obeyed = obeys.Run{Call: &v.b.Collector, Program: p, Run: v.run, Args: v.args, Operands: v.operands}
-	if v.obeyed.Project() != "" || v.obeyed.Shim() != "" {
+	if v.has(p.ReformatsNot) || v.obeyed.Project() != "" || v.obeyed.Shim() != "" {
 		return
 	}
 	var files []*effects.File

@@ -302,9 +302,6 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 		if v.has(v.p.WritesWith) {
 			v.changes = v.changes || !v.p.Reformats
 			add(effects.KindWrite, false, tree)
-			if !w.Tree && v.rewrites() && !v.ownSelection() && (!v.followsLinks() || v.p.SkipsLinkedFolders) {
-				v.b.SpareRules(&v.b.Effects[len(v.b.Effects)-1], v.p.Opens, v.followsLinks())
-			}
 			// The new file may replace a link, as with sed -i: then the link's own name is
 			// written.
 			if e := v.b.Entry(effects.KindWrite, w.Text, v.run.Cwd, v.at.From); e.File != nil && e.File.Path != v.b.Effects[len(v.b.Effects)-1].Path() {

@@ -86,6 +86,9 @@ func (v *invocation) readsThroughLinks() {
 	more, complete := v.b.ReadsThroughLinks(v.followed, v.at.From)
 	for _, e := range more {
 		v.b.Add(v.via(0, e))
+		if v.has(v.p.WritesWith) {
+			v.b.Add(v.via(0, v.below(v.b.Operand(effects.KindWrite, e.Path(), "/", v.at.From), e.File != nil && e.File.Recursive, false)))
+		}
 	}
 	if !complete {
 		v.unknown(0, "follows links, of which not all are known")

@@ -39,6 +39,9 @@ type Delivery struct {
 	now     func() time.Time
 	daemon  daemon     // what a daemon has besides
 	reading sync.Mutex // held while opa.yaml is read again
+	// delivering is held while a bundle comes in use, so that one that was kept does not replace a
+	// newer one. It is taken before mu.
+	delivering sync.Mutex
 
 	mu      sync.Mutex
 	in      *inForce // nil if there is no file
@@ -60,6 +63,7 @@ type inForce struct {
 type kept struct {
 	keeper  *bundles.Keeper
 	last    *bundles.Bundle // nil for none
+	active  bool            // the rules of last are in use
 	damaged string          // why what is kept on the disk is not in force, "" if it is or there is none
 }
 
@@ -100,14 +104,14 @@ func (d *Delivery) open(in, before *inForce) {
 		}
 		if effective.Sources[kind] == nil {
 			if kind != bundles.Shadow && was != nil && was.last != nil {
-				k.keeper, k.last, k.damaged = was.keeper, was.last, was.damaged
+				k.keeper, k.last, k.active, k.damaged = was.keeper, was.last, was.active, was.damaged
 				all[kind] = k
 			}
 			continue
 		}
 		k.keeper = bundles.Keep(kind, d.dir(), effective.Verification(kind), d.now)
 		if was != nil && was.last != nil {
-			k.last, k.damaged = was.last, was.damaged
+			k.last, k.active, k.damaged = was.last, was.active, was.damaged
 		} else {
 			k.load()
 		}
@@ -233,6 +237,7 @@ func (d *Delivery) delivered(kind bundles.Kind) *policy.Delivered {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if k := d.in.of(kind); k != nil && k.last != nil {
+		k.active = true
 		return &policy.Delivered{Files: k.last.Files}
 	}
 	if why := d.missing(kind); why != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/policy/bundles"
 	"github.com/permd/permd/policy/decisionlogs"
 	"github.com/permd/permd/policy/management"
+	"github.com/permd/permd/policy/source"
 )
 
 // lookEvery is how often a daemon looks whether opa.yaml has changed.
@@ -77,17 +78,57 @@ func (d *Delivery) identify(ctx context.Context) {
 
 // tryKept has the last good bundle of those that are tried tried.
 func (d *Delivery) tryKept(ctx context.Context) {
+	d.delivering.Lock()
+	defer d.delivering.Unlock()
 	d.mu.Lock()
 	k := d.in.of(bundles.Shadow)
+	var last *bundles.Bundle
+	if k != nil && !k.active {
+		last = k.last
+	}
 	d.mu.Unlock()
-	if k == nil || k.last == nil {
+	if last == nil {
 		return
 	}
-	if err := d.daemon.Store.DeliverShadow(ctx, k.last.Revision, k.last.Files, nil); err != nil {
-		d.mu.Lock()
+	d.noteKept(k, d.daemon.Store.DeliverShadow(ctx, last.Revision, last.Files, nil))
+}
+
+// noteKept notes whether a bundle that was kept is in use.
+func (d *Delivery) noteKept(k *kept, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if k.active = err == nil; err != nil {
 		k.damaged, k.last = "the bundle that was kept cannot be used: "+err.Error(), nil
-		d.mu.Unlock()
 	}
+}
+
+// useKept puts bundles in use that were kept, of what a changed configuration names anew. Where
+// there are none, calls ask, as they would after a start.
+func (d *Delivery) useKept(ctx context.Context) {
+	store := d.daemon.Store
+	d.delivering.Lock()
+	for kind, deliver := range map[bundles.Kind]func(context.Context, []source.File, func() error) error{
+		bundles.Org: store.Deliver, bundles.User: store.DeliverUsers,
+	} {
+		d.mu.Lock()
+		k := d.in.of(kind)
+		var last *bundles.Bundle
+		if k != nil && !k.active {
+			last = k.last
+		}
+		d.mu.Unlock()
+		if last != nil {
+			d.noteKept(k, deliver(ctx, last.Files, nil))
+		}
+		d.mu.Lock()
+		why := d.missing(kind)
+		d.mu.Unlock()
+		if why != "" {
+			store.Withhold(ctx, LayerOf(kind), why)
+		}
+	}
+	d.delivering.Unlock()
+	d.tryKept(ctx)
 }
 
 // Run takes bundles until ctx is done, and follows the changes of opa.yaml.
@@ -176,6 +217,7 @@ func (d *Delivery) applied(in *inForce) {
 	if !tried {
 		d.endShadow()
 	}
+	d.useKept(context.Background())
 	d.daemon.Log.Info("a discovered configuration is in force", "source", in.config.Address(bundles.Discovery))
 }
 
@@ -193,6 +235,8 @@ var errEnded = errors.New("the configuration is in force no more")
 // be kept.
 func (d *Delivery) activate(ctx context.Context, in *inForce, kind bundles.Kind, data []byte) (revision string, err error) {
 	store := d.daemon.Store
+	d.delivering.Lock()
+	defer d.delivering.Unlock()
 	d.mu.Lock()
 	k := in.of(kind)
 	if k == nil {
@@ -200,12 +244,12 @@ func (d *Delivery) activate(ctx context.Context, in *inForce, kind bundles.Kind,
 		return "", errEnded
 	}
 	b, known, err := k.keeper.Read(data)
-	last := k.last
+	last, active := k.last, k.active
 	d.mu.Unlock()
 	if err != nil {
 		return "", err
 	}
-	if known && last != nil && last.Digest == b.Digest && (kind == bundles.Shadow || store.Missing(LayerOf(kind)) == "") {
+	if known && last != nil && last.Digest == b.Digest && active && (kind == bundles.Shadow || store.Missing(LayerOf(kind)) == "") {
 		return b.Revision, nil
 	}
 	commit := func() error {
@@ -214,7 +258,7 @@ func (d *Delivery) activate(ctx context.Context, in *inForce, kind bundles.Kind,
 		if err := k.keeper.Store(b, data); err != nil {
 			return fmt.Errorf("the bundle cannot be kept: %w", err)
 		}
-		k.last, k.damaged = b, ""
+		k.last, k.active, k.damaged = b, true, ""
 		return nil
 	}
 	switch kind {
@@ -321,9 +365,8 @@ func (d *Delivery) change(ctx context.Context, text []byte, config *management.C
 	d.mu.Unlock()
 	if in.of(bundles.Shadow) == nil {
 		d.endShadow()
-	} else if before.of(bundles.Shadow) == nil {
-		d.tryKept(ctx)
 	}
+	d.useKept(ctx)
 	if err := m.Start(d.daemon.ctx); err != nil { // not ctx, which may be that of a request
 		m.Stop()
 		d.mu.Lock()
@@ -344,7 +387,7 @@ func (d *Delivery) takeOver(in, before *inForce) {
 		if was == nil || was.last == nil {
 			continue
 		}
-		k.last, k.keeper = was.last, was.keeper
+		k.last, k.active, k.keeper = was.last, was.active, was.keeper
 		if effective.Sources[kind] != nil {
 			k.keeper = bundles.Keep(kind, d.dir(), effective.Verification(kind), d.now)
 		}
