@@ -1,7 +1,10 @@
 package decisions
 
 import (
+	"errors"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/permd/permd/decisions/effects"
@@ -66,5 +69,28 @@ func TestFormattersSpareRules(t *testing.T) {
 	// The file may have a name that they write; and what an option means may be to write others.
 	for _, command := range []string{"shfmt -w listed", "gofmt -w listed", "shfmt -w other", "shfmt --detect=all -w sub", "gofmt --frob -w sub"} {
 		decided(command, Ask)
+	}
+}
+
+// TestFormattersWriteThroughLinks tests that what a formatter writes through a link in a folder is a
+// write of the link's target, and not only a read.
+func TestFormattersWriteThroughLinks(t *testing.T) {
+	_, _, _, e := newFakes(t)
+	root := repository(t)
+	for _, dir := range []string{"/gen", "/src"} {
+		if err := os.MkdirAll(root+dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.WriteFile(root+"/gen/y.go", []byte("package y\n"), 0o600), os.Symlink("../gen/y.go", root+"/src/x.go")); err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]bool{"gofmt -w src": true, "gofmt -l -w ./src": true, "gofmt -w .": true, "gofmt -l src": false, "shfmt -w src": false} {
+		writes := slices.ContainsFunc(e.Decide(t.Context(), bashIn(root, command))[0].Effects, func(d EffectDecision) bool {
+			return d.Kind == effects.KindWrite && strings.HasPrefix(d.Text, "write ./gen/y.go")
+		})
+		if writes != want {
+			t.Errorf("%s writes the target of the link: %v, want %v", command, writes, want)
+		}
 	}
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,8 +18,8 @@ func TestTrustShown(t *testing.T) {
 	t.Parallel()
 	const rules = `allow:
   run: [make check, "make *", timeout 60 frob z, env CI=1 frob z, sudo make check, git push -f, "git push *", frob x, frob --own, "npm run *", "go *", make denied, make asked, make rejected, "sh -c 'make check'", ./tool x, go generate]
-  read: ["./docs/**", ./.env]
-  write: ["./src/**", "./src/*.go", ./.github/workflows/ci.yml, ./.permd/rules.yaml]
+  read: ["./docs/**", ./.env, "./linked/*"]
+  write: ["./src/**", "./linked/**", "./src/*.go", ./.github/workflows/ci.yml, ./.permd/rules.yaml]
   delete: ["./src/**", ./.git/config]
   connect: [x.example.com, "*.y.example.com:8080", "ssh://z.example.com", 169.254.169.254]
 `
@@ -26,7 +28,7 @@ func TestTrustShown(t *testing.T) {
 		"run timeout 60 frob z": "does not know", "run env CI=1 frob z": "does not know", "run sudo make check": "another user", "run git push -f": "may overwrite",
 		"run sh -c 'make check'": "", "run go generate": "not understood",
 		"run make denied": "listed under deny run", "run make asked": "listed under ask run", "run make rejected": "remembered",
-		"read ./docs/**": "", "read ./.env": "guarded", "write ./src/**": "", "write ./src/*.go": "", "write ./.github/workflows/ci.yml": "guarded",
+		"read ./docs/**": "", "read ./.env": "guarded", "write ./src/**": "", "write ./src/*.go": "", "write ./linked/**": "", "read ./linked/*": "", "write ./.github/workflows/ci.yml": "guarded",
 		"write ./.permd/rules.yaml": "permd's own files", "delete ./src/**": "", "delete ./.git/config": "guarded",
 		"connect x.example.com": "", "connect *.y.example.com:8080": "", "connect ssh://z.example.com": "downloads", "connect 169.254.169.254": "metadata",
 	}
@@ -37,6 +39,10 @@ func TestTrustShown(t *testing.T) {
 		"Makefile": "check denied asked rejected:\n\ttrue\n", "package.json": `{"scripts": {"x": "true"}}`, "tool": "#!/bin/sh\n", "go.mod": "module x\n\ngo 1.25\n",
 		".permd/rules.yaml": rules, "docs/x": "", "src/x": "", ".env": "", ".git/config": "", ".github/workflows/ci.yml": "",
 	})
+	// A link of the name that is tried first hides nothing of what an entry allows.
+	if err := errors.Join(os.Mkdir(filepath.Join(project, "linked"), 0o700), os.Symlink("../.env", filepath.Join(project, "linked", "x"))); err != nil {
+		t.Fatal(err)
+	}
 	d.permd(t, "remember", "add", "--reject", "run", "make rejected", "--dir", project)
 	before := len(d.recordsThat(t, decisions.RecordFilter{}))
 	shows := func() (shown []shownEntry, text string) {

@@ -1,6 +1,7 @@
 package trusttrial
 
 import (
+	"crypto/rand"
 	"maps"
 	"path"
 	"slices"
@@ -19,8 +20,9 @@ import (
 // agent is the one whose tools the calls are of: it has a tool for each kind of effect but deletes.
 const agent = "claude-code"
 
-// placeholder is what stands for a *.
-const placeholder = "x"
+// placeholders returns what stands for a *: a short name, and one that nobody knows before. A project
+// could have a link of a known name, so that of all that an entry allows just the call that is tried asks.
+func placeholders() [2]string { return [2]string{"x", "x" + strings.ToLower(rand.Text()[:8])} }
 
 // call is a call that an entry speaks of.
 type call struct {
@@ -34,14 +36,25 @@ const maxSubs = 64
 
 // callsOf returns calls that an entry of a project's list speaks of, in the order in which they are
 // tried. An entry without a * has one, but for hosts. root is that of the project.
-func callsOf(p *pattern.Pattern, root string, table *programs.Table) []call {
+func callsOf(p *pattern.Pattern, root string, table *programs.Table) (calls []call) {
+	for _, name := range placeholders() {
+		calls = append(calls, callsWith(name, p, root, table)...)
+		if !several(p) {
+			break
+		}
+	}
+	return calls
+}
+
+// callsWith returns the calls with a placeholder.
+func callsWith(placeholder string, p *pattern.Pattern, root string, table *programs.Table) []call {
 	switch p.Detail() {
 	case effects.DetailRun:
-		return runs(p.Run, table)
+		return runs(placeholder, p.Run, table)
 	case effects.DetailFile:
-		return []call{file(p.Kind, p.Path, root)}
+		return []call{file(placeholder, p.Kind, p.Path, root)}
 	case effects.DetailConnect:
-		return connects(p.Host)
+		return connects(placeholder, p.Host)
 	case effects.DetailUse, effects.NoDetail:
 	}
 	return nil
@@ -79,10 +92,10 @@ func toolCall(tool, member, text string) call {
 	return call{tool, strictjson.Value(input), text}
 }
 
-func runs(r *pattern.Run, table *programs.Table) []call {
+func runs(placeholder string, r *pattern.Run, table *programs.Table) []call {
 	words := []string{r.Program}
 	for _, w := range r.Words {
-		words = append(words, filled(w))
+		words = append(words, strings.Join(w, placeholder))
 	}
 	line := func(more ...string) call {
 		return shell(cli.QuoteAll(append(append(words[:len(words):len(words)], more...), r.Named...)))
@@ -100,15 +113,12 @@ func runs(r *pattern.Run, table *programs.Table) []call {
 	return append(calls, line())
 }
 
-// filled returns a word that a glob matches.
-func filled(g pattern.Glob) string { return strings.Join(g, placeholder) }
-
-func file(kind effects.Kind, p *pattern.Path, root string) call {
+func file(placeholder string, kind effects.Kind, p *pattern.Path, root string) call {
 	name := root
 	for i, part := range p.Parts {
 		switch {
 		case part != nil:
-			name = path.Join(name, filled(part))
+			name = path.Join(name, strings.Join(part, placeholder))
 		case i == len(p.Parts)-1:
 			name = path.Join(name, placeholder)
 		}
@@ -122,7 +132,7 @@ func file(kind effects.Kind, p *pattern.Path, root string) call {
 	return shell("rm " + cli.Quote(name))
 }
 
-func connects(h *pattern.Host) []call {
+func connects(placeholder string, h *pattern.Host) []call {
 	name := h.Name
 	if strings.Contains(name, ":") {
 		name = "[" + name + "]"
