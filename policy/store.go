@@ -110,6 +110,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		opts.privateGroup = xdg.PrivateGroup
 	}
 	s := &Store{opts: opts, foldersChanged: make(chan struct{}, 1), delays: defaultDelays, loads: newProjectLoads(), shadowLimits: evaltime.Limiter{Growth: shadowGrowth}}
+	s.weights.LeaveFree = opts.System
 	how := loadOptions{deadline: time.Now().Add(s.delays.load)}
 	var err error
 	if s.schema, err = input.ParseSchema(opts.Schema); err != nil {

@@ -71,6 +71,9 @@ var agentCommands = []agentCommand{
 	},
 }
 
+// starters are programs that start the program whose name or path is among their words.
+var starters = strings.Fields("npx npm pnpm pnpx yarn bun bunx deno node bash sh dash zsh")
+
 // startsIn returns the modes in which a run starts an agent, nil if none is known. Modes that a file,
 // a variable or the agent's own settings say are not, nor what an unknown option does.
 func startsIn(run *effects.Run) (modes []string) {
@@ -84,10 +87,18 @@ func startsIn(run *effects.Run) (modes []string) {
 			modes = append(modes, c.modes(run.Args)...)
 			continue
 		}
-		// A program such as npx, whose words have the package's name before those of the agent.
-		at := slices.IndexFunc(run.Args, func(word string) bool { return slices.Contains(c.packages, unversioned(word)) })
+		// A program such as npx, whose words have the name of the package, or of the program that it
+		// installs, before those of the agent.
+		at := slices.IndexFunc(run.Args, func(word string) bool {
+			word = unversioned(strings.TrimPrefix(word, "npm:"))
+			return slices.Contains(c.packages, word) || slices.Contains(starters, name) && slices.Contains(c.names, path.Base(word))
+		})
 		if at >= 0 {
-			modes = append(modes, c.modes(run.Args[at+1:])...)
+			words := run.Args[at+1:]
+			if len(words) > 0 && words[0] == "--" {
+				words = words[1:] // npm exec PACKAGE -- WORDS
+			}
+			modes = append(modes, c.modes(words)...)
 		}
 	}
 	return modes

@@ -106,6 +106,10 @@ func CheckText(layer decisions.Layer, files []source.File) error {
 
 // Shared are the estimates of the layers of org and of all people.
 type Shared struct {
+	// LeaveFree is set if nobody may take more than what is left for others then, so that some is
+	// left for everybody.
+	LeaveFree bool
+
 	of map[owner]int64
 }
 
@@ -126,7 +130,11 @@ func (s *Shared) Fits(layer decisions.Layer, uid uint32, bytes int64, ps *diag.L
 			sum += n
 		}
 	}
-	if sum > maxShared {
+	most := int64(maxShared)
+	if s.LeaveFree && layer == decisions.User && bytes > s.of[at] {
+		most -= bytes
+	}
+	if sum > most {
 		ps.FileErrorf("", hint, "the rules of org and of all people would take more than %d MiB of memory together", maxShared>>20)
 		return false
 	}

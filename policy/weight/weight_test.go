@@ -89,3 +89,19 @@ func TestDocumented(t *testing.T) {
 		}
 	}
 }
+
+// TestLeaveFree tests that people who take as much as they can leave some for others.
+func TestLeaveFree(t *testing.T) {
+	s := Shared{LeaveFree: true}
+	take := func(layer decisions.Layer, uid uint32, bytes int64) bool {
+		return s.Fits(layer, uid, bytes, new(diag.List))
+	}
+	for uid, bytes := range []int64{maxShared / 2, maxShared / 4, maxShared / 8, maxShared / 16} {
+		if take(decisions.User, uint32(uid), bytes+1) || !take(decisions.User, uint32(uid), bytes) {
+			t.Errorf("person %d may not have exactly %d", uid, bytes)
+		}
+	}
+	if !take(decisions.User, 0, maxShared/2) || !take(decisions.Org, 0, maxShared/16) {
+		t.Error("what there is of it is not counted as it is")
+	}
+}

@@ -25,6 +25,9 @@ allow contains {"reason": "all", "covers": ["unknown"]} if {
 			"npx @anthropic-ai/claude-code@latest --dangerously-skip-permissions", "npx -y @anthropic-ai/claude-code --permission-mode bypassPermissions", "bunx @anthropic-ai/claude-code --dangerously-skip-permissions",
 			"npm exec -- @anthropic-ai/claude-code --dangerously-skip-permissions", "ls && nohup claude --dangerously-skip-permissions &",
 			"codex --yolo", "codex exec --dangerously-bypass-approvals-and-sandbox x", "codex -a never", "codex -anever", "codex exec -c approval_policy=never x", `codex -c 'approval_policy="never"'`, "codex --config approval_policy=never",
+			"npx claude --dangerously-skip-permissions", "npm exec -- claude --dangerously-skip-permissions", "npm exec @anthropic-ai/claude-code -- --dangerously-skip-permissions", "bunx claude@latest --dangerously-skip-permissions",
+			"npx -p @anthropic-ai/claude-code -- claude --dangerously-skip-permissions", "npx --package=@anthropic-ai/claude-code@1 -- claude --dangerously-skip-permissions", "deno run npm:@anthropic-ai/claude-code --dangerously-skip-permissions",
+			"pnpm claude --dangerously-skip-permissions", "node ./node_modules/.bin/claude --dangerously-skip-permissions",
 			"npx @openai/codex@0.130.0 --yolo", "agy --dangerously-skip-permissions",
 		},
 		"full-access": {"codex --yolo", "codex -s danger-full-access", "codex --sandbox=danger-full-access x", "codex exec -c sandbox_mode=danger-full-access", "codex -csandbox_mode=danger-full-access"},
@@ -45,7 +48,7 @@ allow contains {"reason": "all", "covers": ["unknown"]} if {
 	for _, command := range []string{
 		"claude", "claude -p x", "claude --permission-mode acceptEdits", "claude --allow-dangerously-skip-permissions", "claude -p 'what is --dangerously-skip-permissions'", "claude -p -- --dangerously-skip-permissions",
 		"echo --dangerously-skip-permissions", "grep -r bypassPermissions .", "codex exec x", "codex -a on-request", "codex -c model=never", "gemini --yolo=false", "gemini -p yolo", "cursor-agent -p x", "cursor-agent -H f", "cursor-agent -Hf", "copilot -p x",
-		"npx yolo --dangerously-skip-permissions", "claudia --dangerously-skip-permissions",
+		"npx yolo --dangerously-skip-permissions", "npx claude -p x", "npm exec @anthropic-ai/claude-code -- -p x", "bash -c 'echo claude --dangerously-skip-permissions'", "claudia --dangerously-skip-permissions",
 	} {
 		w.want("starts no agent in a forbidden mode", shellCall(command), decisions.Allow, "")
 	}

@@ -58,17 +58,18 @@ func (s *subordinates) refresh() {
 	}
 }
 
-// parseRange reads a line: a user, the first uid and how many there are, with colons between.
+// parseRange reads a line: a user, the first uid and how many there are, with colons between. Numbers
+// may be hexadecimal or octal, as for newuidmap(1).
 // Ranges of other lines give nobody a uid: newuidmap(1) does not take them either.
 func parseRange(line string) (r uidRange, ok bool) {
 	fields := strings.Split(line, ":")
 	if len(fields) != 3 {
 		return r, false
 	}
-	first, err := strconv.ParseUint(fields[1], 10, 32)
+	first, err := strconv.ParseUint(strings.TrimSpace(fields[1]), 0, 32)
 	if err != nil {
 		return r, false
 	}
-	n, err := strconv.ParseUint(fields[2], 10, 33)
+	n, err := strconv.ParseUint(strings.TrimSpace(fields[2]), 0, 33)
 	return uidRange{first, first + n - 1}, err == nil && n > 0
 }

@@ -23,9 +23,9 @@ func TestSubordinates(t *testing.T) {
 		}
 	}
 	start := time.Now().Add(-time.Hour)
-	write("ana:100000:65536\n\nnonsense\nbob:x:3\nbob:165536:0\n1002:4294967290:65536\neve:200000:1", start)
+	write("ana:100000:65536\n\nnonsense\nbob:x:3\nbob:165536:0\n1002:4294967290:65536\neve:200000:1\nana:0x30D41: 020 ", start)
 	for uid, want := range map[uint32]bool{
-		0: false, 1000: false, 99999: false, 100000: true, 165535: true, 165536: false, 200000: true, 200001: false,
+		0: false, 1000: false, 99999: false, 100000: true, 165535: true, 165536: false, 200000: true, 200001: true, 200016: true, 200017: false,
 		4294967289: false, 4294967290: true, 4294967295: true,
 	} {
 		if got := s.has(uid); got != want {
