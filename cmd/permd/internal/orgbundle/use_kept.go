@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/permd/permd/policy/bundles"
-	"github.com/permd/permd/policy/source"
 )
 
 // tryKept has the last good bundle of those that are tried tried.
@@ -38,9 +37,11 @@ func (d *Delivery) noteKept(k *kept, err error) {
 func (d *Delivery) useKept(ctx context.Context) {
 	store := d.daemon.Store
 	d.delivering.Lock()
-	for kind, deliver := range map[bundles.Kind]func(context.Context, []source.File, func() error) error{
-		bundles.Org: store.Deliver, bundles.User: store.DeliverUsers,
-	} {
+	for _, kind := range []bundles.Kind{bundles.Org, bundles.User} {
+		deliver := store.Deliver
+		if kind == bundles.User {
+			deliver = store.DeliverUsers
+		}
 		d.mu.Lock()
 		k := d.in.of(kind)
 		var last *bundles.Bundle
