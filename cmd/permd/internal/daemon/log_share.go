@@ -17,9 +17,9 @@ import (
 // an agent in a loop must not keep its person from pausing or locking permd.
 const keptForActs = 16
 
-// logShares bounds what one person writes to the log in a daemon for several: the oldest
-// decisions make room for new ones, whoever's they are. Each has a share that comes back evenly
-// within a day. The methods of nil, in a daemon for one person, bound nothing.
+// logShares limits what one user writes to the log of a daemon for several: a full log drops its
+// oldest decisions, of any user. Each user has a share, which is refilled at a constant rate within
+// a day. A nil *logShares, as in a daemon for one person, limits nothing.
 type logShares struct {
 	bytes int64
 	log   *slog.Logger

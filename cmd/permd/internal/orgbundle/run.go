@@ -161,7 +161,7 @@ func (d *Delivery) applied(in *inForce) {
 	if !tried {
 		d.endShadow()
 	}
-	d.useKept(context.Background())
+	d.useKept(d.daemon.ctx)
 	d.daemon.Log.Info("a discovered configuration is in force", "source", in.config.Address(bundles.Discovery))
 }
 
@@ -310,8 +310,8 @@ func (d *Delivery) change(ctx context.Context, text []byte, config *management.C
 	if in.of(bundles.Shadow) == nil {
 		d.endShadow()
 	}
-	d.useKept(ctx)
-	if err := m.Start(d.daemon.ctx); err != nil { // not ctx, which may be that of a request
+	d.useKept(d.daemon.ctx) // not ctx, which may be that of a request
+	if err := m.Start(d.daemon.ctx); err != nil {
 		m.Stop()
 		d.mu.Lock()
 		d.manager, d.failed = nil, err.Error()

@@ -20,8 +20,8 @@ import (
 // agent is the one whose tools the calls are of: it has a tool for each kind of effect but deletes.
 const agent = "claude-code"
 
-// placeholders returns what stands for a *: a short name, and one that nobody knows before. A project
-// could have a link of a known name, so that of all that an entry allows just the call that is tried asks.
+// placeholders returns the texts that are tried for a *: a short name, and a random one. A project can
+// hold a link with a fixed name, and then only calls with that name would ask.
 func placeholders() [2]string { return [2]string{"x", "x" + strings.ToLower(rand.Text()[:8])} }
 
 // call is a call that an entry speaks of.
