@@ -85,7 +85,7 @@ func TestFormattersWriteThroughLinks(t *testing.T) {
 	if err := errors.Join(os.WriteFile(root+"/gen/y.go", []byte("package y\n"), 0o600), os.Symlink("../gen/y.go", root+"/src/x.go")); err != nil {
 		t.Fatal(err)
 	}
-	for command, want := range map[string]bool{"gofmt -w src": true, "gofmt -l -w ./src": true, "gofmt -w .": true, "gofmt -l src": false, "shfmt -w src": false} {
+	for command, want := range map[string]bool{"gofmt -w src": true, "gofmt -l -w ./src": true, "gofmt -w .": true, "chown -R -L root src": true, "chgrp -RH root src": true, "chown -R root src": false, "cat src/x.go": false, "gofmt -l src": false, "shfmt -w src": false} {
 		writes := slices.ContainsFunc(e.Decide(t.Context(), bashIn(root, command))[0].Effects, func(d EffectDecision) bool {
 			return d.Kind == effects.KindWrite && strings.HasPrefix(d.Text, "write ./gen/y.go")
 		})

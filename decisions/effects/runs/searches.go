@@ -84,9 +84,10 @@ func (v *invocation) followsLinks() bool {
 // walks.
 func (v *invocation) readsThroughLinks() {
 	more, complete := v.b.ReadsThroughLinks(v.followed, v.at.From)
+	writes := v.has(v.p.WritesWith) || !slices.ContainsFunc(v.b.Effects[v.index:], func(e effects.Effect) bool { return e.Kind == effects.KindRead && e.File != nil && e.File.Recursive })
 	for _, e := range more {
 		v.b.Add(v.via(0, e))
-		if v.has(v.p.WritesWith) {
+		if writes {
 			v.b.Add(v.via(0, v.below(v.b.Operand(effects.KindWrite, e.Path(), "/", v.at.From), e.File != nil && e.File.Recursive, false)))
 		}
 	}
